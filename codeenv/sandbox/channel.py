@@ -1,0 +1,171 @@
+"""Our end of a local box's control socket: many requests at once over one stream, without a task of our own.
+
+Whoever waits for an answer reads the socket when nobody else does, and hands out what belongs to others. So a
+box needs no background task, may be used from any coroutine, and a cancelled reader leaves a whole stream behind.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import socket
+from collections.abc import Sequence
+
+import anyio
+
+from codeenv.sandbox.api import SandboxLost
+from codeenv.sandbox.box.wire import frames, pack, unpack
+
+CHUNK = 262_144
+
+
+class Answer:
+    """What has come back for one request."""
+
+    def __init__(self) -> None:
+        self.data: list[list[bytes]] = []
+        self.result: list[bytes] | None = None
+        self.error: OSError | None = None
+        self.wake = anyio.Event()
+
+    @property
+    def done(self) -> bool:
+        return self.result is not None or self.error is not None
+
+
+class Channel:
+    def __init__(self, sock: socket.socket) -> None:
+        sock.setblocking(False)
+        self._sock = sock
+        self._inbox = bytearray()
+        self._answers: dict[int, Answer] = {}
+        self._next = 0
+        self._reading = False
+        self._sending = anyio.Lock()
+        self._outbox = bytearray()
+        self.closed = False
+
+    async def request(self, kind: bytes, fields: Sequence[bytes], *, path: str = "", cancel: bytes = b"") -> Answer:
+        """Send one request and wait for its end.
+
+        `cancel` is the kind of frame that tells the agent, should we be cancelled, that nobody waits any longer.
+
+        :raises OSError: the agent's own answer, naming `path`. :raises SandboxLost: the box is gone.
+        """
+        self._next += 1
+        number = self._next
+        answer = self._answers[number] = Answer()
+        try:
+            await self._send(pack(kind, number, list(fields)))
+            await self._wait(answer)
+        except BaseException:
+            if cancel and not answer.done:
+                self._outbox += pack(cancel, number, [])
+                self._flush_now()
+            raise
+        finally:
+            del self._answers[number]
+        if answer.error is not None:
+            error = answer.error
+            raise OSError(error.errno, error.strerror, path)
+        return answer
+
+    async def ready(self) -> None:
+        """Wait for the agent's first frame."""
+        answer = self._answers[0] = Answer()
+        try:
+            await self._wait(answer)
+        finally:
+            del self._answers[0]
+
+    async def send_raw(self, data: bytes) -> None:
+        await self._send(data)
+
+    def close(self) -> None:
+        """At once; the agent sees the end of its input and takes the box down."""
+        self.closed = True
+        anyio.notify_closing(self._sock)
+        try:
+            self._sock.shutdown(socket.SHUT_RDWR)
+        except OSError:
+            pass
+        self._sock.close()
+        for answer in self._answers.values():
+            answer.wake.set()
+
+    async def _send(self, data: bytes) -> None:
+        # The outbox outlives a cancelled sender: half a frame on the wire would garble every later one.
+        self._outbox += data
+        async with self._sending:
+            while self._outbox:
+                if not self._flush_now():
+                    await self._until(anyio.wait_writable)
+
+    def _flush_now(self) -> bool:
+        while self._outbox and not self.closed:
+            try:
+                sent = self._sock.send(memoryview(self._outbox)[:CHUNK].tobytes())
+            except BlockingIOError:
+                return False
+            except OSError as error:
+                raise self._lost() from error
+            del self._outbox[:sent]
+        return True
+
+    async def _wait(self, answer: Answer) -> None:
+        while not answer.done:
+            if self.closed:
+                raise self._lost()
+            if self._reading:
+                await answer.wake.wait()
+                answer.wake = anyio.Event()
+                continue
+            self._reading = True
+            try:
+                while not answer.done:
+                    await self._receive()
+            finally:
+                self._reading = False
+                for other in self._answers.values():  # one of them becomes the reader
+                    if not other.done and other is not answer:
+                        other.wake.set()
+                        break
+
+    async def _receive(self) -> None:
+        while True:
+            if self.closed:
+                raise self._lost()
+            try:
+                data = self._sock.recv(CHUNK)
+                break
+            except BlockingIOError:
+                await self._until(anyio.wait_readable)
+            except OSError as error:
+                raise self._lost() from error
+        if not data:
+            self.closed = True
+            raise self._lost()
+        self._inbox += data
+        for kind, number, body in frames(self._inbox):
+            answer = self._answers.get(number)
+            if answer is None:  # its caller was cancelled
+                continue
+            if kind == b"d":
+                answer.data.append(unpack(body))
+                continue
+            fields = unpack(body)
+            if kind == b"r":
+                answer.result = fields
+            else:
+                code = int(fields[0])
+                answer.error = OSError(code, fields[1].decode("utf-8", "replace") or os.strerror(code or errno.EIO))
+            answer.wake.set()
+
+    async def _until(self, wait: object) -> None:
+        try:
+            await wait(self._sock)  # type: ignore[operator]
+        except (anyio.ClosedResourceError, ValueError, OSError) as error:
+            raise self._lost() from error
+
+    def _lost(self) -> SandboxLost:
+        return SandboxLost("the sandbox is gone", stage="connection")

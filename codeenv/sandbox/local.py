@@ -1,0 +1,322 @@
+"""A box on this host: a process that runs our agent, and the socket to it. What contains that process is the backend's
+affair (`bubblewrap`, or nothing at all in `subprocess`)."""
+
+from __future__ import annotations
+
+import errno
+import os
+import posixpath
+import select
+import socket
+import subprocess
+import time
+import uuid
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+import anyio
+from anyio.lowlevel import RunVar
+
+from codeenv.sandbox.api import (
+    OUTPUT_LIMIT,
+    READ_LIMIT,
+    SAVE_LIMIT,
+    ExecResult,
+    ExportTooLarge,
+    MiB,
+    SandboxError,
+    SandboxExpired,
+    SandboxLost,
+    SandboxSpec,
+)
+from codeenv.sandbox.archive import Archive, ArchiveLimits, Entry, Kind, clean_path, link_stays_inside
+from codeenv.sandbox.channel import Channel
+from codeenv.sandbox.environment import box_environment
+from codeenv.sandbox.python import BoxPython
+
+CREATE_SECONDS = 30.0
+FILE_SECONDS = 60.0
+ANSWER_GRACE = 10.0  # how much later than a command's own timeout its answer may come before the box counts as lost
+CLOSE_SECONDS = 2.0  # how long an agent may take to leave before it is killed from outside
+WRITE_CHUNK = MiB
+KINDS: dict[bytes, Kind] = {b"f": "file", b"d": "directory", b"l": "link"}
+
+_starting: RunVar[anyio.CapacityLimiter] = RunVar("codeenv_starting_boxes")
+
+
+@dataclass(frozen=True)
+class Launch:
+    """How to start a box: the command that becomes the agent, descriptors it needs, what to do when it has gone."""
+
+    argv: list[str]
+    pass_fds: tuple[int, ...] = ()
+    env: Mapping[str, str] | None = None
+    workdir: str | None = None
+    scratch: str = "/tmp"
+    on_close: Callable[[], None] = lambda: None
+
+
+class LocalSandbox:
+    """Implements `codeenv.sandbox.api.Sandbox`; see there for the contract."""
+
+    def __init__(self, spec: SandboxSpec, python: BoxPython, launch: Launch) -> None:
+        self.spec = spec
+        self._id = uuid.uuid4().hex[:12]
+        self._workdir = launch.workdir or spec.workdir
+        self._scratch = launch.scratch
+        self._env = box_environment(posixpath.dirname(python.executable), spec.env)
+        self._on_close = launch.on_close
+        self._created = time.monotonic()
+        self._closed = False
+        self._closing = anyio.Lock()
+        ours, theirs = socket.socketpair()
+        try:
+            # On the event loop's own thread: a box dies with the thread that started it (PR_SET_PDEATHSIG).
+            self._process = subprocess.Popen(
+                [*launch.argv], stdin=theirs, stdout=theirs, stderr=subprocess.PIPE, env=dict(launch.env or {}),
+                pass_fds=launch.pass_fds, cwd="/",
+            )  # fmt: skip
+        except OSError as error:
+            ours.close()
+            launch.on_close()
+            raise SandboxError(f"the sandbox process could not be started: {error}", stage="create") from error
+        finally:
+            theirs.close()
+        self._channel = Channel(ours)
+        self._agent = python.agent
+
+    @property
+    def id(self) -> str:
+        return self._id
+
+    @property
+    def workdir(self) -> str:
+        return self._workdir
+
+    @property
+    def scratch(self) -> str:
+        return self._scratch
+
+    @property
+    def pid(self) -> int:
+        """The host's pid of the outermost process of the box."""
+        return self._process.pid
+
+    async def start(self) -> None:
+        """Wait until the agent answers. :raises SandboxError: it does not, with what the process said."""
+        try:
+            with anyio.fail_after(CREATE_SECONDS):
+                await self._channel.send_raw(self._agent)
+                await self._channel.ready()
+        except (SandboxLost, TimeoutError) as error:
+            seconds = time.monotonic() - self._created
+            await self.close()
+            said = self._stderr or str(error) or f"no answer within {CREATE_SECONDS:.0f} s"
+            raise SandboxError(f"the sandbox did not start: {said}", stage="create", seconds=seconds) from error
+        except BaseException:
+            await self.close()
+            raise
+
+    async def exec(
+        self,
+        command: str | Sequence[str],
+        *,
+        cwd: str | None = None,
+        env: Mapping[str, str] | None = None,
+        stdin: bytes = b"",
+        timeout: float | None = None,
+        output_limit: int = OUTPUT_LIMIT,
+        combine: bool = False,
+        save_to: str | None = None,
+    ) -> ExecResult:
+        argv = ["bash", "-c", command] if isinstance(command, str) else list(command)
+        if not argv:
+            raise ValueError("an empty argv cannot be run")
+        directory = self._path(cwd or ".")
+        fields = [
+            directory,
+            repr(float(timeout or 0)).encode(),
+            str(output_limit).encode(),
+            os.fsencode(save_to) if save_to else b"",
+            str(SAVE_LIMIT).encode(),
+            b"1" if combine else b"0",
+            stdin,
+            str(len(argv)).encode(),
+            *(_encode(word) for word in argv),
+            *(_encode(f"{name}={value}") for name, value in {**self._env, **(env or {})}.items()),
+        ]
+        limit = None if timeout is None else timeout + ANSWER_GRACE
+        async with self._calling("exec", limit):
+            answer = await self._channel.request(b"x", fields, path=os.fsdecode(directory), cancel=b"k")
+        assert answer.result is not None
+        code, timed_out, seconds, out, out_bytes, err, err_bytes, saved, notice = answer.result
+        return ExecResult(
+            exit_code=int(code),
+            stdout=out,
+            stderr=err,
+            timed_out=timed_out == b"1",
+            seconds=float(seconds),
+            stdout_bytes=int(out_bytes),
+            stderr_bytes=int(err_bytes),
+            saved_bytes=int(saved),
+            notice=notice.decode(),
+        )
+
+    async def read_file(self, path: str, *, limit: int = READ_LIMIT) -> bytes:
+        async with self._calling("read_file"):
+            answer = await self._channel.request(b"R", [self._path(path), str(limit).encode()], path=path)
+        return b"".join(data for (data,) in answer.data)
+
+    async def write_file(self, path: str, data: bytes, *, mode: int | None = None) -> None:
+        async with self._calling("write_file"):
+            for at in range(0, max(1, len(data)), WRITE_CHUNK):
+                mode_text = b"" if mode is None else str(mode).encode()
+                chunk = [self._path(path), mode_text, b"1" if at else b"0", data[at : at + WRITE_CHUNK]]
+                await self._channel.request(b"W", chunk, path=path)
+
+    async def list_files(self, path: str = ".", *, limit: int = 10_000) -> list[Entry]:
+        async with self._calling("list_files"):
+            answer = await self._channel.request(b"L", [self._path(path), str(limit).encode()], path=path)
+        return sorted(
+            (
+                Entry(os.fsdecode(name), KINDS[kind], int(mode), int(size))
+                for kind, name, mode, size in answer.data
+                if kind in KINDS
+            ),
+            key=lambda entry: entry.path,
+        )
+
+    async def remove(self, path: str) -> None:
+        async with self._calling("remove"):
+            await self._channel.request(b"D", [self._path(path)], path=path)
+
+    async def export(
+        self, path: str = ".", *, limits: ArchiveLimits | None = None, stop_processes: bool = False
+    ) -> Archive:
+        limits = limits or ArchiveLimits()
+        fields = [self._path(path), str(limits.max_bytes).encode(), str(limits.max_entries).encode()]
+        async with self._calling("export"):
+            if stop_processes:
+                await self._channel.request(b"q", [])
+            try:
+                answer = await self._channel.request(b"E", fields, path=path)
+            except OSError as error:
+                if error.errno in (errno.EFBIG, errno.E2BIG):
+                    raise ExportTooLarge(f"{path} holds {error.strerror}") from error
+                raise
+        return _archive(answer.data)
+
+    async def import_(self, archive: Archive, path: str = ".") -> None:
+        batch: list[bytes] = [self._path(path)]
+        size = 0
+        codes: dict[Kind, bytes] = {kind: code for code, kind in KINDS.items()}
+        async with self._calling("import_"):
+            for entry in archive:
+                name = os.fsencode(clean_path(entry.path))
+                mode = str(entry.mode).encode()
+                for at in range(0, max(1, len(entry.data)), WRITE_CHUNK):
+                    data = entry.data[at : at + WRITE_CHUNK]
+                    batch += [b"+" if at else codes[entry.kind], name, mode, data]
+                    size += len(data) + len(name)
+                    if size >= WRITE_CHUNK:
+                        await self._channel.request(b"I", batch, path=path)
+                        batch, size = batch[:1], 0
+            if len(batch) > 1:
+                await self._channel.request(b"I", batch, path=path)
+
+    async def close(self) -> None:
+        with anyio.CancelScope(shield=True):
+            async with self._closing:
+                if self._closed:
+                    return
+                self._closed = True
+                self._channel.close()
+                if not await self._gone(CLOSE_SECONDS):
+                    self._process.kill()
+                    await self._gone(None)
+                self._process.wait()
+                assert self._process.stderr is not None
+                os.set_blocking(self._process.stderr.fileno(), False)
+                self._stderr = (self._process.stderr.read() or b"").decode("utf-8", "replace").strip()[-2000:]
+                self._process.stderr.close()
+                self._on_close()
+
+    async def _gone(self, seconds: float | None) -> bool:
+        """Wait for the end of the process, without a thread."""
+        try:
+            pidfd = os.pidfd_open(self._process.pid)
+        except ProcessLookupError:
+            return True
+        try:
+            with anyio.move_on_after(seconds) if seconds else anyio.CancelScope() as scope:
+                if not select.select([pidfd], [], [], 0)[0]:
+                    await anyio.wait_readable(pidfd)
+            return not scope.cancelled_caught
+        finally:
+            os.close(pidfd)
+
+    @asynccontextmanager
+    async def _calling(self, stage: str, seconds: float | None = FILE_SECONDS) -> AsyncIterator[None]:
+        """The one place where a failing box becomes one of our errors."""
+        started = time.monotonic()
+        try:
+            with anyio.fail_after(seconds):
+                yield
+        except (SandboxLost, TimeoutError) as error:
+            if isinstance(error, TimeoutError) and error.errno is not None:
+                raise  # ETIMEDOUT of the box's kernel, not ours
+            age, waited = time.monotonic() - self._created, time.monotonic() - started
+            if age >= self.spec.ttl_seconds:
+                text = f"the sandbox reached its time to live of {self.spec.ttl_seconds:g} s"
+                raise SandboxExpired(text, stage=stage, seconds=waited) from error
+            text = "it gave no answer in time" if isinstance(error, TimeoutError) else "its process is gone"
+            if self._closed:
+                text = "it is closed"
+            raise SandboxLost(f"the sandbox was lost: {text}", stage=stage, seconds=waited) from error
+
+    def _path(self, path: str) -> bytes:
+        if not path or "\0" in path:
+            raise ValueError(f"{path!r} is not a path")
+        return os.fsencode(posixpath.join(self._workdir, path))
+
+    _stderr = ""
+
+
+async def start_box(sandbox: Callable[[], LocalSandbox]) -> LocalSandbox:
+    """Make a box and wait for it, with no more boxes starting at once than this machine can start."""
+    limiter = _starting.get(None)
+    if limiter is None:
+        limiter = anyio.CapacityLimiter(4 * (os.cpu_count() or 1))
+        _starting.set(limiter)
+    async with limiter:
+        box = sandbox()
+        await box.start()
+        return box
+
+
+def _encode(text: str) -> bytes:
+    if "\0" in text:
+        raise ValueError("a command or a variable cannot hold a NUL character")
+    return text.encode("utf-8", "surrogateescape")
+
+
+def _archive(rows: list[list[bytes]]) -> Archive:
+    # The box is not trusted: names are checked again here, and what would leave the tree is left behind.
+    files: dict[str, Entry] = {}
+    contents: dict[str, list[bytes]] = {}
+    skipped: list[str] = []
+    for kind, raw, mode, data in rows:
+        path = clean_path(os.fsdecode(raw))
+        if kind == b"+":
+            contents[path].append(data)
+        elif kind not in KINDS or (kind == b"l" and not link_stays_inside(path, os.fsdecode(data))):
+            skipped.append(path)
+        else:
+            files[path] = Entry(path, KINDS[kind], int(mode), len(data), data)
+            contents[path] = [data]
+    for path, parts in contents.items():
+        if len(parts) > 1:
+            data = b"".join(parts)
+            files[path] = Entry(path, "file", files[path].mode, len(data), data)
+    return Archive(files, tuple(skipped))
