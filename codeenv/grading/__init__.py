@@ -1,0 +1,82 @@
+"""Grading: the exported workspace, a fresh box, the hidden tests, a verdict.
+
+A kind is one small module with `async run(task, grader, box) -> Report`. What the policy left behind enters the box before any
+hidden test does; the box serves one grading and goes.
+"""
+
+from __future__ import annotations
+
+import time
+from fnmatch import fnmatchcase
+
+from codeenv.grading import pytest as pytest_kind
+from codeenv.grading import stdio as stdio_kind
+from codeenv.grading.report import Report
+from codeenv.grading.verdict import Outcome, TestResult, Verdict
+from codeenv.sandbox.api import SandboxError, SandboxProvider, SandboxSpec
+from codeenv.sandbox.archive import Archive
+from codeenv.task import PytestGrader, Task
+
+__all__ = ["Outcome", "Report", "TestResult", "Verdict", "box_spec", "grade", "workspace_of"]
+
+GRADING_RESERVE = 30.0  # seconds that a grading may need beyond its tests: boxes, files
+
+
+def box_spec(task: Task, defaults: SandboxSpec | None = None) -> SandboxSpec:
+    """What this task's boxes must be: the environment's settings, the task's own limits over them."""
+    base = defaults or SandboxSpec()
+    limits = task.limits.model_dump(exclude_none=True, exclude={"command_timeout"})
+    needed = [*base.packages, *task.packages, *(["pytest"] if isinstance(task.grader, PytestGrader) else [])]
+    own = {key: value for key, value in (("python", task.python), ("image", task.image)) if value is not None}
+    return base.model_copy(update={**limits, **own, "packages": tuple(dict.fromkeys(needed))})
+
+
+def workspace_of(task: Task) -> Archive:
+    """What the policy starts with."""
+    return Archive.of(task.files, dict.fromkeys(task.executable, 0o755))
+
+
+def judged_workspace(task: Task, left: Archive) -> Archive:
+    """What the policy left, without byte-code, its protected files as they were at the start."""
+    drop = {
+        path
+        for path in left.entries
+        if "__pycache__" in path.split("/")
+        or path.endswith((".pyc", ".pyo"))
+        or any(fnmatchcase(path, glob) for glob in task.protected)
+    }
+    originals = {p: e for p, e in workspace_of(task).entries.items() if any(fnmatchcase(p, g) for g in task.protected)}
+    return left.without(drop).overlay(Archive(originals))
+
+
+async def grade(task: Task, left: Archive, provider: SandboxProvider, spec: SandboxSpec) -> Verdict:
+    """Judge what a policy left. A solution that loops, crashes or exhausts its ceilings has failed.
+
+    :raises SandboxError: the grader's own box could not be made, was lost or broke; its stage starts with "grading".
+    """
+    started = time.monotonic()
+    grader = task.grader
+    spec = spec.model_copy(update={"ttl_seconds": grader.timeout + GRADING_RESERVE})
+    try:
+        async with provider.create(spec) as box:
+            await box.import_(judged_workspace(task, left))
+            if isinstance(grader, PytestGrader):
+                report = await pytest_kind.run(task, grader, box)
+            else:
+                report = await stdio_kind.run(task, grader, box)
+    except SandboxError as error:
+        seconds = time.monotonic() - started
+        raise type(error)(str(error), stage=f"grading: {error.stage}", seconds=seconds) from error
+    except OSError as error:
+        # What the box itself refuses (a full disk): the export fitted its limits, so the box is at fault.
+        seconds = time.monotonic() - started
+        raise SandboxError(f"the grading box refused a file: {error}", stage="grading: import", seconds=seconds) from error
+    solved = report.exit_code == 0 and bool(report.tests) and all(test.passed for test in report.tests)
+    return Verdict(
+        outcome="solved" if solved else "failed",
+        reward=float(solved),
+        exit_code=report.exit_code,
+        tests=report.tests,
+        seconds=time.monotonic() - started,
+        reason=report.reason,
+    )

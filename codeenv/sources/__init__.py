@@ -1,0 +1,45 @@
+"""Where tasks come from. `load_tasks` is the door; each form of source is one small module."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+from codeenv.resources import resource
+from codeenv.sources.directory import load_directory
+from codeenv.sources.jsonl import load_jsonl
+from codeenv.task import Task, TaskError
+
+
+def shipped() -> list[str]:
+    """Names of the task sets that come with codeenv."""
+    return sorted(p.name for p in resource("datasets").iterdir() if p.is_dir() and any(p.glob("*/task.toml")))
+
+
+def load_tasks(dataset: str | Path) -> list[Task]:
+    """The tasks of a shipped set (`starter`), of one task of it (`starter/<id>`), of a directory (of tasks, or one task), or of a
+    JSONL file.
+
+    :raises TaskError: tasks are malformed, all faults at once; or there are none; or two have one id.
+    :raises FileNotFoundError: there is no such dataset; the message lists the shipped ones.
+    """
+    named = resource("datasets") / str(dataset)
+    path = Path(dataset).expanduser()
+    if not path.is_absolute() and ".." not in path.parts and named.is_dir():
+        path = named
+    if path.is_dir():
+        tasks = load_directory(path)
+    elif path.is_file() and path.suffix in (".jsonl", ".ndjson"):
+        tasks = load_jsonl(path)
+    elif path.is_file():
+        raise TaskError([f"{path}: a file of tasks must be JSONL and end in .jsonl"])
+    else:
+        raise FileNotFoundError(
+            f"no dataset {str(dataset)!r}: neither a shipped set ({', '.join(shipped())}) nor a directory of tasks nor a .jsonl file"
+        )
+    if not tasks:
+        raise TaskError([f"{path}: no tasks; each is a folder with a task.toml"])
+    twice = sorted(name for name, count in Counter(task.id for task in tasks).items() if count > 1)
+    if twice:
+        raise TaskError([f"{path}: id: {name!r} is used by more than one task" for name in twice])
+    return tasks

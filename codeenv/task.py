@@ -1,0 +1,119 @@
+"""The task port: what one task is. Sources make tasks; everything else reads them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+
+from codeenv.sandbox.archive import clean_path
+
+ID_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._-]*(/[A-Za-z0-9][A-Za-z0-9._-]*)*$"
+
+Files = Mapping[Annotated[str, AfterValidator(clean_path)], bytes]
+
+
+class TaskError(ValueError):
+    """One or more tasks are malformed; the message has a line for each fault: file, field, what is allowed."""
+
+    def __init__(self, faults: list[str]) -> None:
+        self.faults = faults
+        count = len(faults)
+        super().__init__("\n".join([f"{count} fault{'s' * (count > 1)} in tasks:", *faults]) if count > 1 else faults[0])
+
+
+class Strict(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Limits(Strict):
+    """Ceilings of a task's boxes; what is absent comes from the environment's settings. MiB, seconds."""
+
+    memory_mb: int | None = Field(None, ge=64)
+    disk_mb: int | None = Field(None, ge=1)
+    processes: int | None = Field(None, ge=8)
+    cpus: float | None = Field(None, gt=0)
+    command_timeout: float | None = Field(None, gt=0)
+
+
+class PytestGrader(Strict):
+    """pytest runs the hidden tests in a fresh box. A pass needs exit code 0 and a record of every expected test."""
+
+    kind: Literal["pytest"] = "pytest"
+    timeout: float = Field(60.0, gt=0)
+    """Seconds for the whole run."""
+    expected: tuple[str, ...] = ()
+    """Test functions (`test_x.py::test_name`) that must have run; empty: all that the test files define."""
+
+
+class StdioGrader(Strict):
+    """A program per case: `tests/NAME.in` on stdin, stdout compared with `tests/NAME.out` outside the box."""
+
+    kind: Literal["stdio"] = "stdio"
+    command: tuple[str, ...] = Field(min_length=1)
+    compare: Literal["tokens", "exact"] = "tokens"
+    """tokens: split at white space. exact: line by line, trailing blanks and trailing empty lines apart."""
+    case_timeout: float = Field(10.0, gt=0)
+    timeout: float = Field(120.0, gt=0)
+    """Seconds for all cases together."""
+
+
+Grader = Annotated[PytestGrader | StdioGrader, Field(discriminator="kind")]
+
+
+class Task(Strict):
+    """One task. Frozen. `tests`, `solution` and `wrong` are hidden: they never enter a prompt, a row, a log or a result, so
+    they are left out of the repr."""
+
+    id: str = Field(pattern=ID_PATTERN, max_length=200)
+    instruction: str = Field(min_length=1)
+    files: Files = Field(default_factory=dict)
+    """The workspace that the policy starts with: path -> content."""
+    executable: frozenset[str] = frozenset()
+    """Paths of `files`, `tests` or `solution` that have the execute bit."""
+    tests: Files = Field(default_factory=dict, repr=False)
+    solution: Files | None = Field(None, repr=False)
+    """Laid over `files`, passes the tests."""
+    wrong: Mapping[str, Files] = Field(default_factory=dict, repr=False)
+    """By name, each laid over `files`: plausible, and failing."""
+    protected: tuple[str, ...] = ()
+    """Globs of `files` that are put back as they were before grading."""
+    grader: Grader = PytestGrader()
+    limits: Limits = Limits()
+    python: str | None = None
+    image: str | None = None
+    packages: tuple[str, ...] = ()
+    """Python packages (PEP 508) that the boxes must have."""
+    metadata: Mapping[str, Any] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _has_tests(self) -> Task:
+        if not self.tests:
+            raise ValueError("tests: a task needs hidden tests")
+        if isinstance(self.grader, StdioGrader):
+            inputs = {name[:-3] for name in self.tests if name.endswith(".in")}
+            outputs = {name[:-4] for name in self.tests if name.endswith(".out")}
+            if not inputs or inputs != outputs:
+                odd = ", ".join(sorted(inputs ^ outputs)) or "there is none"
+                raise ValueError(f"tests: the stdio grader needs pairs NAME.in and NAME.out ({odd})")
+        elif not any(re.search(r"(^|/)test_[^/]*\.py$", name) for name in self.tests):
+            raise ValueError("tests: the pytest grader needs at least one test_*.py")
+        return self
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 over everything that the task is, hexadecimal: equal digests, equal tasks."""
+        plain = self.model_dump(mode="python")
+        return hashlib.sha256(json.dumps(plain, sort_keys=True, default=_stable).encode()).hexdigest()
+
+
+def _stable(value: object) -> object:
+    if isinstance(value, bytes):
+        return hashlib.sha256(value).hexdigest()
+    if isinstance(value, frozenset | set):
+        return sorted(map(str, value))  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+    return str(value)
