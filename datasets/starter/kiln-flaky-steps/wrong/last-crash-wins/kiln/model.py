@@ -1,0 +1,61 @@
+"""Data types."""
+
+from dataclasses import dataclass
+
+
+class SpecError(Exception):
+    """A plan's text is wrong; `line` counts from 1."""
+
+    def __init__(self, line, message):
+        super().__init__(f"line {line}: {message}")
+        self.line = line
+
+
+class StepError(Exception):
+    """Raised by an action to say that its step failed."""
+
+    def __init__(self, kind, message):
+        super().__init__(message)
+        self.kind = kind
+
+
+@dataclass(frozen=True)
+class Step:
+    name: str
+    action: str
+    needs: tuple = ()
+    retry: int = 0  # further attempts after the first
+    retry_on: frozenset[str] | None = None  # kinds of errors to retry on, None for any
+    optional: bool = False
+    cleanup: bool = False
+
+    def retries_on(self, error):
+        return self.retry_on is None or error.kind in self.retry_on
+
+
+@dataclass(frozen=True)
+class Plan:
+    steps: tuple  # in the order of declaration
+
+    def __getitem__(self, name):
+        for step in self.steps:
+            if step.name == name:
+                return step
+        raise KeyError(name)
+
+
+@dataclass(frozen=True)
+class StepResult:
+    step: Step
+    status: str  # "ok", "tolerated", "failed" or "skipped"
+    error: StepError | None = None
+    attempts: int = 0
+
+
+@dataclass(frozen=True)
+class Result:
+    steps: tuple  # of StepResult, in the order of declaration
+
+    @property
+    def ok(self):
+        return all(item.status != "failed" for item in self.steps)

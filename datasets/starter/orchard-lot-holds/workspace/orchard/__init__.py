@@ -1,0 +1,1 @@
+"""Stock in lots, with a journal."""

@@ -1,0 +1,1 @@
+"""Letters about membership dues."""
