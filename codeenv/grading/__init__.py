@@ -6,8 +6,13 @@ hidden test does; the box serves one grading and goes.
 
 from __future__ import annotations
 
+import os
 import time
+from contextlib import AbstractAsyncContextManager, nullcontext
 from fnmatch import fnmatchcase
+
+import anyio
+from anyio.lowlevel import RunVar
 
 from codeenv.grading import pytest as pytest_kind
 from codeenv.grading import stdio as stdio_kind
@@ -49,6 +54,20 @@ def judged_workspace(task: Task, left: Archive) -> Archive:
     return left.without(drop).overlay(Archive(originals))
 
 
+_grading: RunVar[anyio.CapacityLimiter] = RunVar("codeenv_gradings")
+
+
+def _turn(provider: SandboxProvider) -> AbstractAsyncContextManager[object]:
+    """Test runs on our own cores wait for each other: crowded, an honest solution would miss its time limit."""
+    if not provider.capabilities.shares_host:
+        return nullcontext()
+    limiter = _grading.get(None)
+    if limiter is None:
+        limiter = anyio.CapacityLimiter(max(2, os.cpu_count() or 1))
+        _grading.set(limiter)
+    return limiter
+
+
 async def grade(task: Task, left: Archive, provider: SandboxProvider, spec: SandboxSpec) -> Verdict:
     """Judge what a policy left. A solution that loops, crashes or exhausts its ceilings has failed.
 
@@ -58,7 +77,7 @@ async def grade(task: Task, left: Archive, provider: SandboxProvider, spec: Sand
     grader = task.grader
     spec = spec.model_copy(update={"ttl_seconds": grader.timeout + GRADING_RESERVE})
     try:
-        async with provider.create(spec) as box:
+        async with _turn(provider), provider.create(spec) as box:
             await box.import_(judged_workspace(task, left))
             if isinstance(grader, PytestGrader):
                 report = await pytest_kind.run(task, grader, box)

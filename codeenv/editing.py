@@ -1,0 +1,70 @@
+"""Replacing one exact piece of a file's text, and saying what is there instead when it is not found."""
+
+from __future__ import annotations
+
+import difflib
+
+NEAREST_LINES = 4000  # lines of a file that are searched for the nearest text
+NEAREST_RATIO = 0.4
+LISTED_MATCHES = 10
+
+
+class EditError(ValueError):
+    """The edit does not apply; the message is for the model."""
+
+
+def replace_once(content: bytes, old: str, new: str) -> bytes:
+    """`content` with its one occurrence of `old` replaced, every other byte kept. In a file with CRLF line ends, text given with
+    LF matches and is written with CRLF.
+
+    :raises EditError: `old` is empty, not found, found more than once, or the same as `new`.
+    """
+    if not old:
+        raise EditError("old_text is empty; give the exact text to replace (to make a file, use write_file)")
+    if old == new:
+        raise EditError("old_text and new_text are the same; nothing to do")
+    before, after = old.encode(), new.encode()
+    count = content.count(before)
+    if count == 0 and b"\r\n" in content and b"\r\n" not in before:
+        before, after = before.replace(b"\n", b"\r\n"), after.replace(b"\r\n", b"\n").replace(b"\n", b"\r\n")
+        count = content.count(before)
+    if count == 0:
+        raise EditError(f"old_text was not found.{_nearest(content, old)}")
+    if count > 1:
+        lines = _lines_of(content, before)
+        shown = ", ".join(map(str, lines[:LISTED_MATCHES])) + (", ..." if len(lines) > LISTED_MATCHES else "")
+        raise EditError(f"old_text was found {count} times, at lines {shown}; add lines around it until it is unique")
+    return content.replace(before, after, 1)
+
+
+def _lines_of(content: bytes, piece: bytes) -> list[int]:
+    lines: list[int] = []
+    at = content.find(piece)
+    while at >= 0:
+        lines.append(content.count(b"\n", 0, at) + 1)
+        at = content.find(piece, at + len(piece))
+    return lines
+
+
+def _nearest(content: bytes, old: str) -> str:
+    """A sentence that shows the most similar lines of the file, if any are."""
+    wanted = old.strip("\n").splitlines()
+    lines = content.decode("utf-8", "replace").splitlines()[:NEAREST_LINES]
+    if not wanted or not lines:
+        return " The file is empty." if not content else ""
+    # The line most like the longest wanted one anchors the window: comparing whole windows everywhere is quadratic.
+    key = max(range(len(wanted)), key=lambda i: len(wanted[i].strip()))
+    matcher = difflib.SequenceMatcher(autojunk=False)
+    matcher.set_seq2(wanted[key].strip()[:400])
+    best, at = 0.0, -1
+    for number, line in enumerate(lines):
+        matcher.set_seq1(line.strip()[:400])
+        if matcher.real_quick_ratio() > best and matcher.quick_ratio() > best:
+            ratio = matcher.ratio()
+            if ratio > best:
+                best, at = ratio, number
+    if best < NEAREST_RATIO:
+        return ""
+    first = max(0, at - key)
+    shown = "\n".join(lines[first : first + len(wanted)])
+    return f" The nearest text is at line {first + 1}:\n{shown}"

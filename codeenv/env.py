@@ -1,0 +1,312 @@
+"""The verifiers environment: `vf-eval codeenv` and prime-rl reach our episodes through this module, and nothing below it knows
+verifiers.
+
+verifiers asks of an environment that nothing but `vf.Error` leaves `setup_state`, `env_response` or a cleanup handler (anything else ends the
+whole run), and that scoring happens where errors still count: so grading runs in the cleanup handler, and reward functions only read.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import threading
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import verifiers as vf
+from datasets import Dataset
+from verifiers.decorators import discover_decorated
+
+from codeenv.episode import Episode, EpisodeSettings, system_message, task_message
+from codeenv.grading import box_spec
+from codeenv.grading.verdict import Outcome, Verdict
+from codeenv.prompts import Prompts
+from codeenv.rubric import CodeRubric
+from codeenv.sandbox import get_provider
+from codeenv.sandbox.api import Sandbox, SandboxError, SandboxProvider, SandboxSpec
+from codeenv.sources import load_tasks
+from codeenv.task import Limits, Task
+from codeenv.tools import Observation, ToolCall, definitions
+
+logger = logging.getLogger(__name__)
+
+
+class TaskFault(vf.Error):
+    """A row that names no task of this environment, or an unforeseen failure of ours: the rollout has no reward."""
+
+
+class CodeEnv(vf.MultiTurnEnv):
+    """Coding episodes over `tasks`, each in a box of `provider`'s.
+
+    A row carries the prompt and, in `info`, the task's id and digest; tests and solutions stay in this object. After a rollout the state
+    has `outcome` (see `Outcome`), `task_id`, and `verdict` (tests by id, without messages), for `vf-eval -C`.
+    """
+
+    def __init__(
+        self,
+        tasks: Sequence[Task],
+        provider: SandboxProvider,
+        *,
+        settings: EpisodeSettings,
+        spec: SandboxSpec,
+        prompts: Prompts,
+        system_prompt: str | None = None,
+        partial_credit: float = 0.0,
+        dataset_name: str = "",
+        **kwargs: Any,
+    ) -> None:
+        self.tasks = {task.id: task for task in tasks}
+        self.provider = provider
+        self.settings = settings
+        self.spec = spec
+        self.prompts = prompts
+        self._episodes: dict[str, Episode] = {}
+        # A box without isolation lives in a directory whose name nobody knows beforehand.
+        isolated = provider.capabilities.isolation != "none"
+        workdir = spec.workdir if isolated else "the current directory"
+        system = system_prompt if system_prompt is not None else system_message(settings, prompts, workdir)
+        rows = [self._row(task, system, workdir, dataset_name) for task in tasks]
+        super().__init__(
+            dataset=Dataset.from_list(rows),
+            eval_dataset=Dataset.from_list(rows),
+            rubric=CodeRubric(partial_credit),
+            tool_defs=definitions(settings.tools) if settings.protocol == "tools" else None,  # type: ignore[arg-type]
+            max_turns=-1,  # the episode counts: verifiers would drop the last message's actions
+            **kwargs,
+        )
+
+    def _row(self, task: Task, system: str, workdir: str, source: str) -> dict[str, Any]:
+        messages = [{"role": "user", "content": task_message(task, self.prompts, workdir)}]
+        if system:
+            messages.insert(0, {"role": "system", "content": system})
+        # One JSON string: Arrow would pad and coerce a mapping.
+        info = {"task_id": task.id, "source": source, "digest": task.digest}
+        return {"prompt": messages, "info": json.dumps(info)}
+
+    def __post_init__(self) -> None:
+        # verifiers installs signal handlers here, which only the main thread may: elsewhere its parent does without.
+        if threading.current_thread() is threading.main_thread():
+            super().__post_init__()
+            return
+        self._stop_conditions = discover_decorated(self, "stop")
+        self._cleanup_handlers = discover_decorated(self, "cleanup")
+        self._teardown_handlers = discover_decorated(self, "teardown")
+
+    def set_max_turns(self, max_turns: int) -> None:
+        """For `vf-eval -x` and trainers: the episode's limit, 0 or -1 for none."""
+        self.settings = self.settings.model_copy(update={"max_turns": max(0, max_turns)})
+
+    # --- one rollout ----------------------------------------------------------------------------------------
+
+    async def setup_state(self, state: vf.State) -> vf.State:
+        """Start the episode. :raises vf.SandboxError: its box could not be made. :raises TaskFault: the row is not one of ours."""
+        async with _only_vf_errors():
+            task = self._task(state)
+            state["task_id"] = task.id
+            episode = await Episode.open(task, self.provider, self.settings, spec=self.spec, prompts=self.prompts)
+            self._episodes[state["trajectory_id"]] = episode
+        return state
+
+    def _task(self, state: vf.State) -> Task:
+        info = state.get("info")
+        name = info.get("task_id") if isinstance(info, Mapping) else None  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+        task = self.tasks.get(str(name))
+        if task is None:
+            raise TaskFault(f"row {state.get('example_id')}: info.task_id {name!r} is not a task of this environment")
+        digest = info.get("digest")  # pyright: ignore
+        if digest and digest != task.digest:
+            raise TaskFault(f"row {state.get('example_id')}: task {name!r} has changed since the row was made (digest differs)")
+        return task
+
+    async def env_response(self, messages: vf.Messages, state: vf.State, **kwargs: Any) -> vf.Messages:
+        """Run the last message's actions and answer each. The last answer of an episode is its final response."""
+        async with _only_vf_errors():
+            episode = self._episodes[state["trajectory_id"]]
+            answers = await self._answers(episode, messages[-1])
+        if episode.over:
+            state["final_env_response"] = answers
+        return answers
+
+    async def _answers(self, episode: Episode, message: Any) -> vf.Messages:
+        if self.settings.protocol == "text":
+            observation = await episode.step(_text(message.get("content")))
+            return [vf.UserMessage(content=observation.text)]
+        calls = [ToolCall(call.name, call.arguments, call.id) for call in message.get("tool_calls") or []]
+        observations: list[Observation] = await episode.turn(calls)
+        if not calls:
+            return [vf.UserMessage(content=observations[0].text)]
+        return [
+            vf.ToolMessage(tool_call_id=call.id, content=observation.text)
+            for call, observation in zip(calls, observations, strict=True)
+        ]
+
+    @vf.cleanup(priority=50)
+    async def finish_episode(self, state: vf.State) -> None:
+        """Judge the workspace and destroy the box, whatever ended the rollout. Never raises."""
+        episode = self._episodes.pop(state.get("trajectory_id", ""), None)
+        error = state.get("error")
+        try:
+            if error is not None or episode is None:
+                state["outcome"] = _outcome_of(error)
+            elif _cancelled():
+                state["outcome"] = "infra"  # nobody will read it: only the box matters now
+            else:
+                if not episode.over:
+                    episode.stop()
+                await self._judge(episode, state)
+        finally:
+            if episode is not None:
+                await episode.close()
+                state["tally"] = _plain(episode)
+
+    async def _judge(self, episode: Episode, state: vf.State) -> None:
+        try:
+            async with _only_vf_errors():
+                verdict = await episode.finish()
+        except vf.Error as error:
+            state["error"], state["outcome"] = error, _outcome_of(error)
+            return
+        state["outcome"], state["verdict"] = verdict.outcome, _public(verdict)
+        state["is_truncated"] = state.get("is_truncated", False) or verdict.outcome == "limit"
+
+    def live_sandbox(self, state: vf.State) -> Sandbox:
+        """The box of a rollout that is under way. :raises KeyError: it has none."""
+        return self._episodes[state["trajectory_id"]].sandbox
+
+    @vf.teardown
+    async def close_episodes(self) -> None:
+        while self._episodes:
+            await self._episodes.popitem()[1].close()
+
+
+def _outcome_of(error: object) -> Outcome:
+    return "model" if isinstance(error, vf.ModelError | vf.OverlongPromptError) else "infra"
+
+
+def _cancelled() -> bool:
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
+
+
+@asynccontextmanager
+async def _only_vf_errors() -> AsyncIterator[None]:
+    """The one boundary at which our errors become the framework's: a sandbox's fault is retried and never trains; a bug of
+    ours costs its own rollout and no other."""
+    try:
+        yield
+    except vf.Error:
+        raise
+    except SandboxError as error:
+        took = f" after {error.seconds:.2f} s" if error.seconds is not None else ""
+        raise vf.SandboxError(f"{error.stage}{took}: {error}") from error
+    except Exception as error:
+        logger.exception("unforeseen failure in an episode")
+        raise TaskFault(f"unforeseen failure: {type(error).__name__}: {error}") from error
+
+
+def _text(content: Any) -> str:
+    if isinstance(content, str) or content is None:
+        return content or ""
+    return "".join(part.get("text") or "" for part in content if hasattr(part, "get"))
+
+
+def _plain(episode: Episode) -> dict[str, Any]:
+    tally = vars(episode.tally) | {"calls": dict(episode.tally.calls)}
+    return {**tally, "over": episode.over}
+
+
+def _public(verdict: Verdict) -> dict[str, Any]:
+    """The verdict as it may be saved: a failing test's message can quote what the test expects."""
+    plain = verdict.model_dump(mode="json", exclude={"tests": {"__all__": {"message"}}})
+    return {**plain, "tests_passed": verdict.tests_passed, "tests_total": verdict.tests_total}
+
+
+def load_environment(
+    dataset: str | Path = "starter",
+    *,
+    sandbox: str = "auto",
+    max_turns: int = 30,
+    protocol: str = "tools",
+    tools: Sequence[str] | None = None,
+    system_prompt: str | None = None,
+    prompts: str | Path | None = None,
+    command_timeout: float = 60.0,
+    ttl_seconds: float = 1800.0,
+    observation_tokens: int = 2000,
+    feedback: str = "counts",
+    limits: Mapping[str, Any] | None = None,
+    python: str | None = None,
+    packages: Sequence[str] = (),
+    partial_credit: float = 0.0,
+    tasks: Sequence[str] | None = None,
+    **unknown: Any,
+) -> CodeEnv:
+    """Make the environment; every fault of an argument, a task or the host is raised here, before any rollout.
+
+    :param dataset: a shipped set, a directory of tasks, or a JSONL file.
+    :param sandbox: "auto", or a backend by name.
+    :param max_turns: messages of the policy; 0 for no limit.
+    :param protocol: "tools" (native tool calls) or "text" (fenced blocks).
+    :param tools: names of the tools to offer; all by default.
+    :param system_prompt: replaces the rendered system message; "" for none.
+    :param prompts: a directory of templates that replace ours by name.
+    :param command_timeout: seconds for one command.
+    :param ttl_seconds: life of a box; the episode ends a reserve for grading earlier.
+    :param observation_tokens: budget of one tool's output.
+    :param feedback: what `run_tests` shows: "pass_fail", "counts" or "messages".
+    :param limits: ceilings of every box where the task sets none: memory_mb, disk_mb, processes, cpus.
+    :param python: the boxes' Python; :param packages: Python packages in every box.
+    :param partial_credit: this times the fraction of tests passed is added to the reward.
+    :param tasks: only these task ids, in this order.
+    :raises ValueError: an argument is not valid; the message names it and what is. (`TaskError`, `UnsupportedSpec` are ValueErrors.)
+    :raises FileNotFoundError: there is no such dataset or prompts directory.
+    :raises SandboxUnavailable: no such sandbox works on this host.
+    """
+    if unknown:
+        valid = [name for name in load_environment.__annotations__ if name not in ("unknown", "return")]
+        raise ValueError(f"unknown arguments: {', '.join(sorted(unknown))}; valid: {', '.join(valid)}")
+    chosen = _choose(load_tasks(dataset), tasks)
+    settings = EpisodeSettings.model_validate(
+        {
+            "protocol": protocol,
+            "tools": tools,
+            "max_turns": max_turns,
+            "command_timeout": command_timeout,
+            "ttl_seconds": ttl_seconds,
+            "observation_tokens": observation_tokens,
+            "feedback": feedback,
+        }
+    )
+    if not 0 <= partial_credit:
+        raise ValueError(f"partial_credit must be 0 or more, not {partial_credit}")
+    ceilings = Limits.model_validate(dict(limits or {})).model_dump(exclude_none=True, exclude={"command_timeout"})
+    spec = SandboxSpec(python=python, packages=tuple(packages), **ceilings)
+    templates = Prompts(prompts)
+    provider = get_provider(sandbox)
+    needed = {s.model_dump_json(): s for s in (box_spec(task, spec) for task in chosen)}
+    for each in needed.values():
+        provider.check(each)
+    return CodeEnv(
+        chosen,
+        provider,
+        settings=settings,
+        spec=spec,
+        prompts=templates,
+        system_prompt=system_prompt,
+        partial_credit=partial_credit,
+        dataset_name=str(dataset),
+        env_id="codeenv",
+    )
+
+
+def _choose(loaded: list[Task], names: Sequence[str] | None) -> list[Task]:
+    if names is None:
+        return loaded
+    by_id = {task.id: task for task in loaded}
+    missing = [name for name in names if name not in by_id]
+    if missing or not names:
+        raise ValueError(f"tasks: no such task: {', '.join(missing) or 'none named'}; there are: {', '.join(by_id)}")
+    return [by_id[name] for name in names]

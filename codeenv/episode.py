@@ -1,0 +1,348 @@
+"""One task being worked on: the road that every face of codeenv uses.
+
+    async with Episode.start(task, provider) as episode:
+        observation = await episode.step(ToolCall("bash", {"command": "ls"}))
+        verdict = await episode.finish()
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import anyio
+from pydantic import BaseModel, ConfigDict, Field, field_validator
+
+from codeenv.grading import GRADING_RESERVE, box_spec, grade, workspace_of
+from codeenv.grading.verdict import Outcome, Verdict
+from codeenv.observation import TokenCounter
+from codeenv.prompts import Prompts, default_prompts
+from codeenv.sandbox.api import ExportTooLarge, Sandbox, SandboxError, SandboxExpired, SandboxProvider, SandboxSpec
+from codeenv.task import Task
+from codeenv.text_protocol import parse
+from codeenv.tools import Observation, Toolbox, ToolCall, definitions, select_tools
+
+Action = ToolCall | str
+"""A tool call; in the text protocol, a message with fenced blocks."""
+
+Over = Literal["", "submitted", "no_action", "turns", "time", "expired", "stopped"]
+"""Why an episode takes no more actions; empty while it does."""
+
+CALLS_PER_TURN = 32
+IDLE_TURNS = 2  # messages without any action, one after the other, that end an episode
+SHORTEST_COMMAND = 1.0  # seconds that a command gets however near the deadline is
+
+
+class EpisodeSettings(BaseModel):
+    """How episodes are played."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    protocol: Literal["tools", "text"] = "tools"
+    tools: tuple[str, ...] = select_tools(None)
+    max_turns: int = Field(30, ge=0)
+    """Messages of the policy; 0: no limit."""
+    command_timeout: float = Field(60.0, gt=0)
+    """Seconds for one command."""
+    ttl_seconds: float = Field(1800.0, ge=10)
+    """Life of the box. The episode ends a reserve for grading earlier (the soft deadline)."""
+    observation_tokens: int = Field(2000, ge=64)
+    """Budget of one tool's output; a status line may come on top."""
+    feedback: Literal["pass_fail", "counts", "messages"] = "counts"
+    """How much `run_tests` shows."""
+
+    @field_validator("tools", mode="before")
+    @classmethod
+    def _known(cls, value: object) -> object:
+        return select_tools(None if value is None else list(value)) if not isinstance(value, str) else (value,)  # type: ignore[call-overload]
+
+
+@dataclass
+class Tally:
+    """What an episode has counted so far; seconds are measured wall time."""
+
+    turns: int = 0
+    calls: Counter[str] = field(default_factory=Counter[str])
+    failed_calls: int = 0
+    invalid_calls: int = 0
+    test_runs: int = 0
+    observation_tokens: int = 0
+    create_seconds: float = 0.0
+    exec_seconds: float = 0.0
+    grade_seconds: float = 0.0
+
+
+class Episode:
+    """Make it with `Episode.start`, or `Episode.open` where no `async with` can span its life."""
+
+    def __init__(
+        self,
+        task: Task,
+        provider: SandboxProvider,
+        settings: EpisodeSettings,
+        spec: SandboxSpec,
+        sandbox: Sandbox,
+        prompts: Prompts,
+        create_seconds: float,
+    ) -> None:
+        self.task = task
+        self.settings = settings
+        self.sandbox = sandbox
+        self.over: Over = ""
+        self.verdict: Verdict | None = None
+        self.tally = Tally(create_seconds=create_seconds)
+        self._provider = provider
+        self._spec = spec
+        self._prompts = prompts
+        self._idle = 0
+        reserve = min(task.grader.timeout + GRADING_RESERVE, settings.ttl_seconds / 2)
+        self._deadline = time.monotonic() - create_seconds + settings.ttl_seconds - reserve
+        self._toolbox = Toolbox(
+            sandbox,
+            tools=settings.tools,
+            prompts=prompts,
+            counter=counter(),
+            observation_tokens=settings.observation_tokens,
+            run_tests=self._grade_now,
+            feedback=settings.feedback,
+        )
+
+    @classmethod
+    @asynccontextmanager
+    async def start(
+        cls,
+        task: Task,
+        provider: SandboxProvider,
+        *,
+        spec: SandboxSpec | None = None,
+        prompts: Prompts | None = None,
+        **settings: Any,
+    ) -> AsyncIterator[Episode]:
+        """An episode for the length of an `async with`; its box is gone afterwards, whatever happened.
+
+        `settings` are the fields of `EpisodeSettings`; `spec` what the boxes are like where the task does not say.
+
+        :raises SandboxError: the box could not be made. :raises ValidationError: a setting is not valid.
+        """
+        episode = await cls.open(task, provider, EpisodeSettings(**settings), spec=spec, prompts=prompts)
+        try:
+            yield episode
+        finally:
+            await episode.close()
+
+    @classmethod
+    async def open(
+        cls,
+        task: Task,
+        provider: SandboxProvider,
+        settings: EpisodeSettings,
+        *,
+        spec: SandboxSpec | None = None,
+        prompts: Prompts | None = None,
+    ) -> Episode:
+        """An episode that the caller must `close()`."""
+        started = time.monotonic()
+        box = box_spec(task, spec).model_copy(update={"ttl_seconds": settings.ttl_seconds})
+        sandbox = await provider.open(box)
+        try:
+            try:
+                await sandbox.import_(workspace_of(task))
+            except OSError as error:
+                text = f"the task's files do not fit the box: {error}"
+                raise SandboxError(text, stage="create", seconds=time.monotonic() - started) from error
+            seconds = time.monotonic() - started
+            return cls(task, provider, settings, box, sandbox, prompts or default_prompts(), seconds)
+        except BaseException:
+            await sandbox.close()
+            raise
+
+    # --- what the policy is told ---------------------------------------------------------------------------
+
+    @property
+    def deadline(self) -> float:
+        """The soft deadline, on the clock of `time.monotonic()`."""
+        return self._deadline
+
+    def system_message(self) -> str:
+        return system_message(self.settings, self._prompts, self.sandbox.workdir)
+
+    def task_message(self) -> str:
+        return task_message(self.task, self._prompts, self.sandbox.workdir)
+
+    # --- turns ----------------------------------------------------------------------------------------------
+
+    async def step(self, action: Action) -> Observation:
+        """Take one action, which is one turn, and see what happened. In the text protocol all blocks of the message run
+        and their observations are joined.
+
+        :raises SandboxError: the box is lost. :raises RuntimeError: the episode is over.
+        """
+        if isinstance(action, ToolCall):
+            return (await self.turn([action]))[0]
+        observations = await self.turn(self.calls_in(action))
+        if len(observations) == 1:
+            return observations[0]
+        return Observation(
+            text="\n\n".join(f"{o.tool}:\n{o.text}" for o in observations),
+            tool="message",
+            failed=any(o.failed for o in observations),
+            valid=all(o.valid for o in observations),
+            done=any(o.done for o in observations),
+            exit_code=observations[-1].exit_code,
+            seconds=sum(o.seconds for o in observations),
+            tokens=sum(o.tokens for o in observations),
+        )
+
+    def calls_in(self, message: str) -> list[ToolCall]:
+        """The calls of a message in the text protocol."""
+        return [ToolCall(b.tool, b.arguments, fault=b.fault) for b in parse(message, self.settings.tools)]
+
+    async def turn(self, calls: Sequence[ToolCall]) -> list[Observation]:
+        """Take one message's calls in order, one observation each; a message without calls gets one that says so.
+
+        What comes after `submit` in the same message, or past 32 calls, is answered and not run.
+        """
+        if self.over:
+            raise RuntimeError(f"the episode is over ({self.over}); finish() it")
+        self.tally.turns += 1
+        if not calls:
+            return [self._idle_turn()]
+        self._idle = 0
+        observations: list[Observation] = []
+        for number, call in enumerate(calls):
+            if self.over:
+                call = ToolCall(call.name, id=call.id, fault=f"the episode is over ({self.over})")
+            elif number >= CALLS_PER_TURN:
+                call = ToolCall(call.name, id=call.id, fault=f"more than {CALLS_PER_TURN} calls in one message")
+            observations.append(await self._take(call))
+        if not self.over and self.settings.max_turns and self.tally.turns >= self.settings.max_turns:
+            self.over = "turns"
+        return observations
+
+    async def _take(self, call: ToolCall) -> Observation:
+        left = self._deadline - time.monotonic()
+        if not self.over and left <= 0:
+            self.over = "time"
+            call = ToolCall(call.name, id=call.id, fault="the episode's time is up")
+        try:
+            timeout = min(self.settings.command_timeout, max(left, SHORTEST_COMMAND))
+            observation = await self._toolbox.call(call, timeout=timeout)
+        except SandboxExpired as error:
+            self.over = "expired"
+            observation = Observation(f"[{error}]", call.name, failed=True, done=True)
+        if observation.done and not self.over:
+            self.over = "submitted"
+        self._count(observation)
+        return observation
+
+    def _idle_turn(self) -> Observation:
+        self._idle += 1
+        if self._idle >= IDLE_TURNS:
+            self.over = "no_action"
+        elif self.settings.max_turns and self.tally.turns >= self.settings.max_turns:
+            self.over = "turns"
+        text = self._prompts.render("no_action.j2", protocol=self.settings.protocol, tool_names=self.settings.tools)
+        observation = Observation(text.strip(), "none", failed=True, valid=False, tokens=counter().count(text))
+        self._count(observation)
+        return observation
+
+    def _count(self, observation: Observation) -> None:
+        tally = self.tally
+        tally.calls[observation.tool] += 1
+        tally.failed_calls += observation.failed
+        tally.invalid_calls += not observation.valid
+        tally.observation_tokens += observation.tokens
+        if observation.tool != "run_tests":
+            tally.exec_seconds += observation.seconds
+
+    async def _grade_now(self) -> Verdict:
+        """`run_tests`: the present workspace in a fresh box, the policy's own box left as it is."""
+        self.tally.test_runs += 1
+        started = time.monotonic()
+        try:
+            try:
+                left = await self.sandbox.export()
+            except ExportTooLarge as error:
+                return Verdict(outcome="failed", reason=str(error))
+            return await grade(self.task, left, self._provider, self._spec)
+        finally:
+            self.tally.grade_seconds += time.monotonic() - started
+
+    # --- the end --------------------------------------------------------------------------------------------
+
+    def stop(self) -> None:
+        """Take no more actions: the caller's own limit (tokens, context, time) ended the episode."""
+        self.over = self.over or "stopped"
+
+    async def finish(self) -> Verdict:
+        """Kill what still runs, take the workspace, close the box, judge in a fresh one. The first verdict stands.
+
+        Outcome `limit` when turns, time or the caller's limit ended the episode; `expired` when the box's TTL did.
+
+        :raises SandboxError: the box was lost, or the grader's broke: there is no verdict.
+        """
+        if self.verdict is not None:
+            return self.verdict
+        started = time.monotonic()
+        limited = self.over in ("turns", "time", "stopped")
+        try:
+            self.verdict = await self._judge("limit" if limited else None)
+        finally:
+            self.tally.grade_seconds += time.monotonic() - started
+            await self.close()
+        return self.verdict
+
+    async def _judge(self, outcome: Outcome | None) -> Verdict:
+        expired = Verdict(outcome="expired", reason=f"the box reached its time to live of {self.settings.ttl_seconds:g} s")
+        if self.over == "expired":
+            return expired
+        try:
+            left = await self.sandbox.export(stop_processes=True)
+        except SandboxExpired:
+            return expired
+        except ExportTooLarge as error:
+            return Verdict(outcome=outcome or "failed", reason=str(error))
+        finally:
+            await self.close()
+        verdict = await grade(self.task, left, self._provider, self._spec)
+        return verdict.model_copy(update={"outcome": outcome or verdict.outcome, "reason": verdict.reason or self._why(outcome)})
+
+    def _why(self, outcome: Outcome | None) -> str:
+        reasons = {"turns": f"all {self.settings.max_turns} turns were used", "time": "the episode's time ran out"}
+        return reasons.get(self.over, "") if outcome else ""
+
+    async def close(self) -> None:
+        """Destroy the box. Idempotent, never raises."""
+        self.over = self.over or "stopped"
+        with anyio.CancelScope(shield=True):
+            await self.sandbox.close()
+
+
+_counter = TokenCounter()
+
+
+def counter() -> TokenCounter:
+    """The process's one token counter: its tables are large, and an estimate must not change half way."""
+    return _counter
+
+
+def system_message(settings: EpisodeSettings, prompts: Prompts, workdir: str) -> str:
+    """What every episode of these settings begins with."""
+    return prompts.render(
+        "system.j2",
+        workdir=workdir,
+        protocol=settings.protocol,
+        tools=definitions(settings.tools),
+        tool_names=settings.tools,
+        command_timeout=f"{settings.command_timeout:g}",
+        max_turns=settings.max_turns,
+    ).strip()
+
+
+def task_message(task: Task, prompts: Prompts, workdir: str) -> str:
+    """What the policy reads of a task."""
+    return prompts.render("task.j2", instruction=task.instruction, files=sorted(task.files), workdir=workdir).strip()

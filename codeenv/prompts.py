@@ -1,0 +1,63 @@
+"""How things are said: Jinja2 templates, each of which a user's own directory may replace.
+
+A task's text is a value, never a template. A user's templates run in Jinja2's immutable sandbox.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from jinja2 import ChoiceLoader, FileSystemLoader, StrictUndefined, TemplateError, TemplateNotFound
+from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+from codeenv.resources import resource
+
+TEMPLATES = ("system.j2", "task.j2", "bash.j2", "tests.j2", "invalid.j2", "no_action.j2")
+
+
+class Prompts:
+    """The templates of one environment.
+
+    :raises FileNotFoundError: `directory` is not there. :raises ValueError: it holds a file that replaces nothing, or a template
+        that does not parse; the message names it.
+    """
+
+    def __init__(self, directory: str | Path | None = None) -> None:
+        folders = [resource("prompts")]
+        if directory is not None:
+            own = Path(directory).expanduser()
+            if not own.is_dir():
+                raise FileNotFoundError(f"prompts: {own} is not a directory of templates")
+            unknown = sorted(p.name for p in own.glob("*.j2") if p.name not in TEMPLATES)
+            if unknown:
+                raise ValueError(f"prompts: {own} has {', '.join(unknown)}; the templates are {', '.join(TEMPLATES)}")
+            folders.insert(0, own)
+        self._environment = ImmutableSandboxedEnvironment(
+            loader=ChoiceLoader([FileSystemLoader(folder) for folder in folders]),
+            undefined=StrictUndefined,
+            autoescape=False,
+            keep_trailing_newline=False,
+            trim_blocks=True,
+            lstrip_blocks=True,
+        )
+        for name in TEMPLATES:
+            try:
+                self._environment.get_template(name)
+            except TemplateNotFound as error:
+                raise FileNotFoundError(f"prompts: template {name} is missing") from error
+            except TemplateError as error:
+                raise ValueError(f"prompts: {name}: {error}") from error
+
+    def render(self, template: str, **values: Any) -> str:
+        """:raises ValueError: the template uses a name that it is not given; the message names both."""
+        try:
+            return self._environment.get_template(template).render(**values)
+        except TemplateError as error:
+            raise ValueError(f"prompts: {template}: {error}; given: {', '.join(sorted(values))}") from error
+
+
+@lru_cache(maxsize=1)
+def default_prompts() -> Prompts:
+    return Prompts()

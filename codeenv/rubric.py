@@ -1,0 +1,61 @@
+"""Reward and metrics, read off what the cleanup handler left in the state. Nothing is run here: an error raised in a reward function
+would become reward 0."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, get_args
+
+import verifiers as vf
+
+from codeenv.grading.verdict import Outcome
+from codeenv.tools import TOOLS
+
+COUNTS = ("turns", "failed_calls", "invalid_calls", "test_runs", "observation_tokens", "create_seconds", "exec_seconds", "grade_seconds")  # fmt: skip
+
+
+async def hidden_tests(state: vf.State) -> float:
+    """1.0 when the hidden tests' exit code was 0, with evidence of each of them; else 0.0."""
+    return float((state.get("verdict") or {}).get("reward") or 0.0)
+
+
+async def tests_passed_fraction(state: vf.State) -> float:
+    verdict = state.get("verdict") or {}
+    return verdict["tests_passed"] / verdict["tests_total"] if verdict.get("tests_total") else 0.0
+
+
+class CodeRubric(vf.Rubric):
+    """`hidden_tests` has weight 1, `tests_passed_fraction` weight `partial_credit`; everything else is a metric.
+
+    In a group, rollouts without a reward (outcomes `infra` and `model`) neither count for the mean nor get an advantage.
+    """
+
+    def __init__(self, partial_credit: float = 0.0) -> None:
+        super().__init__(funcs=[hidden_tests, tests_passed_fraction], weights=[1.0, partial_credit])
+        for name in COUNTS:
+            self.add_metric(_metric(name, lambda state, name=name: _tally(state).get(name)))
+        for tool in TOOLS:
+            self.add_metric(_metric(f"calls_{tool}", lambda state, tool=tool: (_tally(state).get("calls") or {}).get(tool)))
+        for outcome in get_args(Outcome):
+            self.add_metric(_metric(f"outcome_{outcome}", lambda state, o=outcome: state.get("outcome") == o))
+
+    async def score_group(self, states: list[vf.State]) -> None:
+        await super().score_group(states)
+        counted = [state for state in states if state.get("outcome") not in ("infra", "model")]
+        mean = sum(state["reward"] for state in counted) / len(counted) if counted else 0.0
+        for state in states:
+            state["advantage"] = state["reward"] - mean if state in counted else 0.0
+            for step in state["trajectory"]:
+                step["advantage"] = state["advantage"]
+
+
+def _tally(state: vf.State) -> dict[str, Any]:
+    return state.get("tally") or {}
+
+
+def _metric(name: str, read: Callable[[vf.State], Any]) -> Callable[..., Any]:
+    async def metric(state: vf.State) -> float:
+        return float(read(state) or 0.0)
+
+    metric.__name__ = name
+    return metric
