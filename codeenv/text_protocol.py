@@ -63,6 +63,11 @@ def write(tool: str, arguments: dict[str, Any]) -> str:
     return f"{fence}{' '.join(filter(None, (tool, path)))}\n{_ended(body)}{fence}"
 
 
+def _lines(lines: list[str]) -> str:
+    """Every line ended, the last one and empty ones too."""
+    return "".join(f"{line}\n" for line in lines)
+
+
 def _ended(text: str) -> str:
     return text if not text or text.endswith("\n") else text + "\n"
 
@@ -78,7 +83,7 @@ def _block(tool: str, path: str, body: list[str]) -> Block:
         case "bash":
             return Block(tool, {"command": text})
         case "write_file":
-            return Block(tool, {"path": path, "content": _ended(text) if body else ""})
+            return Block(tool, {"path": path, "content": _lines(body)})
         case "edit_file":
             marks = [[n for n, line in enumerate(body) if line.rstrip() == mark] for mark in (OLD, MIDDLE, NEW)]
             if any(len(places) != 1 for places in marks) or not marks[0][0] < marks[1][0] < marks[2][0]:
@@ -86,7 +91,7 @@ def _block(tool: str, path: str, body: list[str]) -> Block:
             first, middle, last = (places[0] for places in marks)
             old, new = body[first + 1 : middle], body[middle + 1 : last]
             # Whole lines are exchanged: without its last newline the old text would also match inside a line.
-            return Block(tool, {"path": path, "old_text": _ended("\n".join(old)), "new_text": _ended("\n".join(new)) if new else ""})  # fmt: skip
+            return Block(tool, {"path": path, "old_text": _lines(old), "new_text": _lines(new)})  # fmt: skip
         case "read_file":
             return Block(tool, {"path": path})
         case _:
