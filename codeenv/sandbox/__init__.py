@@ -54,5 +54,6 @@ def get_provider(name: str = "auto", **settings: Any) -> SandboxProvider:
             return provider
         failures.append(f"{candidate}: {probe.error}")
     text = "no sandbox works on this host" if name == "auto" else f"sandbox {name!r} does not work on this host"
-    advice = "; sandbox='unsafe-subprocess' runs without any isolation, if that is what you want" if name == "auto" else ""
-    raise SandboxUnavailable(f"{text}. {' '.join(failures)}{advice}", stage="probe")
+    if name == "auto":
+        failures.append("sandbox='unsafe-subprocess' runs without any isolation, if that is what you want.")
+    raise SandboxUnavailable(f"{text}. {' '.join(failures)}", stage="probe")

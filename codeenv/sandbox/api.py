@@ -61,15 +61,15 @@ class SandboxSpec(BaseModel):
     """Python packages (PEP 508 requirements) that the box's Python can import, read-only."""
     image: str | None = None
     """A container image, for backends that have them."""
-    cpus: float | None = Field(None, gt=0)
+    cpus: float | None = Field(default=None, gt=0)
     """CPU ceiling in cores. None: no ceiling."""
-    memory_mb: int = Field(2048, ge=64)
-    disk_mb: int = Field(512, ge=1)
+    memory_mb: int = Field(default=2048, ge=64)
+    disk_mb: int = Field(default=512, ge=1)
     """Size of the work directory, and of /tmp, each."""
-    processes: int = Field(256, ge=8)
+    processes: int = Field(default=256, ge=8)
     network: bool = False
     gpu: str | None = None
-    ttl_seconds: float = Field(3600.0, gt=0)
+    ttl_seconds: float = Field(default=3600.0, gt=0, allow_inf_nan=False)
     """The box is destroyed this long after its creation, whatever happens to us."""
     env: Mapping[str, str] = Field(default_factory=dict)
     workdir: str = "/workspace"
@@ -85,6 +85,8 @@ class Capabilities:
     disk: Hardness
     cpus: Hardness
     network_off: bool
+    shares_host: bool = False
+    """Its boxes run on this host's cores: more at once only slows each."""
     images: bool = False
     gpu: bool = False
     notes: tuple[str, ...] = ()
@@ -106,9 +108,9 @@ class ExecResult:
     """How a command ended.
 
     `exit_code` is 128+n after signal n. `stdout` and `stderr` hold at most the output limit each: when more came, the
-    first and the last half of the limit, and `stdout_bytes` / `stderr_bytes` say how much there was. `saved_bytes` of the output
-    stand in the file that `save_to` named (0: nothing was cut, or it could not be written). `notice` is what the box itself
-    has to say of the call, for the model to read.
+    first and the last half of the limit, and `stdout_bytes` / `stderr_bytes` say how much there was. `saved_bytes` of
+    the output stand in the file that `save_to` named (0: nothing was cut, or it could not be written). `notice` is what
+    the box itself has to say of the call, for the model to read.
     """
 
     exit_code: int
@@ -155,10 +157,14 @@ class Sandbox(Protocol):
         combine: bool = False,
         save_to: str | None = None,
     ) -> ExecResult:
-        """Run `command`: a str with `bash -c`, a sequence as the argv it is. Returns as soon as the main process ends, also when
-        a child keeps its pipes open; such children live on. stdin is at its end unless given. After `timeout` seconds the
-        whole process tree dies and what was printed so far is kept. `combine` sends stderr into stdout, in order;
-        `save_to` names a file in the box that gets all of stdout (up to 64 MiB) when it is over `output_limit` bytes.
+        """Run `command`: a str with `bash -c`, a sequence as the argv it is. Returns as soon as the main process ends,
+        also when a child keeps its pipes open; such children live on. stdin is at its end unless given. After `timeout`
+        seconds (0: at once) the whole process tree dies and what was printed so far is kept. `combine` sends stderr
+        into stdout, in order; `save_to` names a new file in the box that gets all of stdout (up to 64 MiB) when it is
+        over `output_limit` bytes. What cannot be run is exit code 127 (not found) or 126, as in a shell.
+
+        :raises OSError: `cwd` is missing, no directory, or may not be entered. :raises ValueError: a NUL, or an
+            empty argv.
         """
         ...
 
@@ -171,7 +177,8 @@ class Sandbox(Protocol):
         ...
 
     async def list_files(self, path: str = ".", *, limit: int = 10_000) -> list[Entry]:
-        """Everything below `path`, without contents, in order of path. Over `limit` entries: `OSError` with errno E2BIG."""
+        """Everything below `path`, without contents, in order of path, special files left out. Over `limit` entries:
+        `OSError` with errno E2BIG."""
         ...
 
     async def remove(self, path: str) -> None:
@@ -186,11 +193,12 @@ class Sandbox(Protocol):
         ...
 
     async def import_(self, archive: Archive, path: str = ".") -> None:
-        """Lay an archive below `path`, over what is there."""
+        """Lay an archive below `path`, over what is there: as in `Archive.overlay`, what is in its way goes."""
         ...
 
     async def close(self) -> None:
-        """Destroy the box. Idempotent, shielded from cancellation, never raises; after it every process of it is gone."""
+        """Destroy the box. Idempotent, shielded from cancellation, never raises; after it every process of it is
+        gone."""
         ...
 
 
@@ -199,6 +207,11 @@ class SandboxProvider(Protocol):
 
     @property
     def name(self) -> str: ...
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What it can enforce and provide on this host."""
+        ...
 
     def probe(self) -> Probe:
         """Run the smallest box and say whether this backend works here. Blocks for at most 10 s."""

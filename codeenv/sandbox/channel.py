@@ -9,7 +9,8 @@ from __future__ import annotations
 import errno
 import os
 import socket
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Generator, Sequence
+from contextlib import contextmanager, suppress
 
 import anyio
 
@@ -17,6 +18,7 @@ from codeenv.sandbox.api import SandboxLost
 from codeenv.sandbox.box.wire import frames, pack, unpack
 
 CHUNK = 262_144
+WITHDRAW_SECONDS = 1.0
 
 
 class Answer:
@@ -54,17 +56,15 @@ class Channel:
         """
         self._next += 1
         number = self._next
-        answer = self._answers[number] = Answer()
+        answer = Answer()
         try:
-            await self._send(pack(kind, number, list(fields)))
-            await self._wait(answer)
+            with self._expecting(number, answer):
+                await self._send(pack(kind, number, list(fields)))
+                await self._wait(answer)
         except BaseException:
             if cancel and not answer.done:
-                self._outbox += pack(cancel, number, [])
-                self._flush_now()
+                await self._withdraw(cancel, number)
             raise
-        finally:
-            del self._answers[number]
         if answer.error is not None:
             error = answer.error
             raise OSError(error.errno, error.strerror, path)
@@ -72,11 +72,9 @@ class Channel:
 
     async def ready(self) -> None:
         """Wait for the agent's first frame."""
-        answer = self._answers[0] = Answer()
-        try:
+        answer = Answer()
+        with self._expecting(0, answer):
             await self._wait(answer)
-        finally:
-            del self._answers[0]
 
     async def send_raw(self, data: bytes) -> None:
         await self._send(data)
@@ -93,15 +91,20 @@ class Channel:
         for answer in self._answers.values():
             answer.wake.set()
 
+    async def _withdraw(self, cancel: bytes, number: int) -> None:
+        """Tell the agent, in the face of a cancellation. Nearly always one system call; an agent that is busy gets a
+        moment."""
+        with anyio.CancelScope(shield=True), anyio.move_on_after(WITHDRAW_SECONDS), suppress(SandboxLost):
+            await self._send(pack(cancel, number, []))
+
     async def _send(self, data: bytes) -> None:
         # The outbox outlives a cancelled sender: half a frame on the wire would garble every later one.
         self._outbox += data
         async with self._sending:
-            while self._outbox:
-                if not self._flush_now():
-                    await self._until(anyio.wait_writable)
+            while not self._flush():
+                await self._writable()
 
-    def _flush_now(self) -> bool:
+    def _flush(self) -> bool:
         while self._outbox and not self.closed:
             try:
                 sent = self._sock.send(memoryview(self._outbox)[:CHUNK].tobytes())
@@ -111,6 +114,40 @@ class Channel:
                 raise self._lost() from error
             del self._outbox[:sent]
         return True
+
+    async def _writable(self) -> None:
+        """Wait until the agent reads on. Meanwhile somebody must read what it writes: it does one thing at a time, and
+        may be held up by an answer whose caller was cancelled."""
+        lost: SandboxLost | None = None
+        async with anyio.create_task_group() as group:
+            group.start_soon(self._drain)
+            try:
+                await self._until(anyio.wait_writable)
+            except SandboxLost as error:  # raised in here it would leave as a group
+                lost = error
+            group.cancel_scope.cancel()
+        if lost is not None:
+            raise lost
+
+    async def _drain(self) -> None:
+        self._next += 1
+        answer = Answer()
+        with self._expecting(-self._next, answer), suppress(SandboxLost):  # the sender finds out by itself
+            await self._wait(answer)  # no frame has that number: for ever
+
+    @contextmanager
+    def _expecting(self, number: int, answer: Answer) -> Generator[None]:
+        self._answers[number] = answer
+        try:
+            yield
+        finally:
+            # Whoever leaves may have been the reader, or just chosen for it: another one goes on. Of a lost box all hear.
+            del self._answers[number]
+            for other in self._answers.values():
+                if (self.closed or not self._reading) and not other.done:
+                    other.wake.set()
+                    if not self.closed:
+                        break
 
     async def _wait(self, answer: Answer) -> None:
         while not answer.done:
@@ -122,14 +159,9 @@ class Channel:
                 continue
             self._reading = True
             try:
-                while not answer.done:
-                    await self._receive()
+                await self._receive()
             finally:
                 self._reading = False
-                for other in self._answers.values():  # one of them becomes the reader
-                    if not other.done and other is not answer:
-                        other.wake.set()
-                        break
 
     async def _receive(self) -> None:
         while True:
@@ -140,7 +172,8 @@ class Channel:
                 break
             except BlockingIOError:
                 await self._until(anyio.wait_readable)
-            except OSError as error:
+            except OSError as error:  # it ended with something of ours unread
+                self.closed = True
                 raise self._lost() from error
         if not data:
             self.closed = True
@@ -161,9 +194,9 @@ class Channel:
                 answer.error = OSError(code, fields[1].decode("utf-8", "replace") or os.strerror(code or errno.EIO))
             answer.wake.set()
 
-    async def _until(self, wait: object) -> None:
+    async def _until(self, wait: Callable[[socket.socket], Awaitable[None]]) -> None:
         try:
-            await wait(self._sock)  # type: ignore[operator]
+            await wait(self._sock)
         except (anyio.ClosedResourceError, ValueError, OSError) as error:
             raise self._lost() from error
 

@@ -6,14 +6,10 @@ from __future__ import annotations
 import errno
 import os
 import posixpath
-import select
-import socket
-import subprocess
 import time
 import uuid
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 
 import anyio
 from anyio.lowlevel import RunVar
@@ -30,9 +26,10 @@ from codeenv.sandbox.api import (
     SandboxLost,
     SandboxSpec,
 )
-from codeenv.sandbox.archive import Archive, ArchiveLimits, Entry, Kind, clean_path, link_stays_inside
+from codeenv.sandbox.archive import KINDS, Archive, ArchiveLimits, Entry, Kind, clean_path
 from codeenv.sandbox.channel import Channel
 from codeenv.sandbox.environment import box_environment
+from codeenv.sandbox.launch import Launch
 from codeenv.sandbox.python import BoxPython
 
 CREATE_SECONDS = 30.0
@@ -40,21 +37,8 @@ FILE_SECONDS = 60.0
 ANSWER_GRACE = 10.0  # how much later than a command's own timeout its answer may come before the box counts as lost
 CLOSE_SECONDS = 2.0  # how long an agent may take to leave before it is killed from outside
 WRITE_CHUNK = MiB
-KINDS: dict[bytes, Kind] = {b"f": "file", b"d": "directory", b"l": "link"}
 
 _starting: RunVar[anyio.CapacityLimiter] = RunVar("codeenv_starting_boxes")
-
-
-@dataclass(frozen=True)
-class Launch:
-    """How to start a box: the command that becomes the agent, descriptors it needs, what to do when it has gone."""
-
-    argv: list[str]
-    pass_fds: tuple[int, ...] = ()
-    env: Mapping[str, str] | None = None
-    workdir: str | None = None
-    scratch: str = "/tmp"
-    on_close: Callable[[], None] = lambda: None
 
 
 class LocalSandbox:
@@ -69,20 +53,12 @@ class LocalSandbox:
         self._on_close = launch.on_close
         self._created = time.monotonic()
         self._closed = False
+        self._stderr = ""
         self._closing = anyio.Lock()
-        ours, theirs = socket.socketpair()
         try:
-            # On the event loop's own thread: a box dies with the thread that started it (PR_SET_PDEATHSIG).
-            self._process = subprocess.Popen(
-                [*launch.argv], stdin=theirs, stdout=theirs, stderr=subprocess.PIPE, env=dict(launch.env or {}),
-                pass_fds=launch.pass_fds, cwd="/",
-            )  # fmt: skip
+            self._process, ours = launch.start()
         except OSError as error:
-            ours.close()
-            launch.on_close()
             raise SandboxError(f"the sandbox process could not be started: {error}", stage="create") from error
-        finally:
-            theirs.close()
         self._channel = Channel(ours)
         self._agent = python.agent
 
@@ -112,7 +88,7 @@ class LocalSandbox:
         except (SandboxLost, TimeoutError) as error:
             seconds = time.monotonic() - self._created
             await self.close()
-            said = self._stderr or str(error) or f"no answer within {CREATE_SECONDS:.0f} s"
+            said = self._said() or str(error) or f"no answer within {CREATE_SECONDS:.0f} s"
             raise SandboxError(f"the sandbox did not start: {said}", stage="create", seconds=seconds) from error
         except BaseException:
             await self.close()
@@ -131,22 +107,22 @@ class LocalSandbox:
         save_to: str | None = None,
     ) -> ExecResult:
         argv = ["bash", "-c", command] if isinstance(command, str) else list(command)
-        if not argv:
-            raise ValueError("an empty argv cannot be run")
+        if not argv or not argv[0]:
+            raise ValueError("an empty command cannot be run")
         directory = self._path(cwd or ".")
         fields = [
             directory,
-            repr(float(timeout or 0)).encode(),
-            str(output_limit).encode(),
-            os.fsencode(save_to) if save_to else b"",
+            b"" if timeout is None else repr(float(timeout)).encode(),
+            str(max(0, output_limit)).encode(),
+            self._path(save_to) if save_to else b"",
             str(SAVE_LIMIT).encode(),
             b"1" if combine else b"0",
             stdin,
             str(len(argv)).encode(),
             *(_encode(word) for word in argv),
-            *(_encode(f"{name}={value}") for name, value in {**self._env, **(env or {})}.items()),
+            *(_variable(name, value) for name, value in {**self._env, **(env or {})}.items()),
         ]
-        limit = None if timeout is None else timeout + ANSWER_GRACE
+        limit = None if timeout is None else max(0.0, timeout) + ANSWER_GRACE
         async with self._calling("exec", limit):
             answer = await self._channel.request(b"x", fields, path=os.fsdecode(directory), cancel=b"k")
         assert answer.result is not None
@@ -170,10 +146,10 @@ class LocalSandbox:
 
     async def write_file(self, path: str, data: bytes, *, mode: int | None = None) -> None:
         async with self._calling("write_file"):
-            for at in range(0, max(1, len(data)), WRITE_CHUNK):
-                mode_text = b"" if mode is None else str(mode).encode()
-                chunk = [self._path(path), mode_text, b"1" if at else b"0", data[at : at + WRITE_CHUNK]]
-                await self._channel.request(b"W", chunk, path=path)
+            for at, piece, last in _pieces(data):
+                mode_text = str(mode).encode() if last and mode is not None else b""
+                fields = [self._path(path), mode_text, b"1" if at else b"0", piece]
+                await self._channel.request(b"W", fields, path=path)
 
     async def list_files(self, path: str = ".", *, limit: int = 10_000) -> list[Entry]:
         async with self._calling("list_files"):
@@ -205,7 +181,7 @@ class LocalSandbox:
                 if error.errno in (errno.EFBIG, errno.E2BIG):
                     raise ExportTooLarge(f"{path} holds {error.strerror}") from error
                 raise
-        return _archive(answer.data)
+        return Archive.of_rows(answer.data)
 
     async def import_(self, archive: Archive, path: str = ".") -> None:
         batch: list[bytes] = [self._path(path)]
@@ -214,11 +190,10 @@ class LocalSandbox:
         async with self._calling("import_"):
             for entry in archive:
                 name = os.fsencode(clean_path(entry.path))
-                mode = str(entry.mode).encode()
-                for at in range(0, max(1, len(entry.data)), WRITE_CHUNK):
-                    data = entry.data[at : at + WRITE_CHUNK]
-                    batch += [b"+" if at else codes[entry.kind], name, mode, data]
-                    size += len(data) + len(name)
+                for at, piece, last in _pieces(entry.data):
+                    mode = str(entry.mode).encode() if last else b""
+                    batch += [b"+" if at else codes[entry.kind], name, mode, piece]
+                    size += len(piece) + len(name)
                     if size >= WRITE_CHUNK:
                         await self._channel.request(b"I", batch, path=path)
                         batch, size = batch[:1], 0
@@ -236,28 +211,40 @@ class LocalSandbox:
                     self._process.kill()
                     await self._gone(None)
                 self._process.wait()
+                self._said()
                 assert self._process.stderr is not None
-                os.set_blocking(self._process.stderr.fileno(), False)
-                self._stderr = (self._process.stderr.read() or b"").decode("utf-8", "replace").strip()[-2000:]
                 self._process.stderr.close()
                 self._on_close()
 
     async def _gone(self, seconds: float | None) -> bool:
         """Wait for the end of the process, without a thread."""
-        try:
-            pidfd = os.pidfd_open(self._process.pid)
-        except ProcessLookupError:
-            return True
-        try:
-            with anyio.move_on_after(seconds) if seconds else anyio.CancelScope() as scope:
-                if not select.select([pidfd], [], [], 0)[0]:
+        with anyio.move_on_after(seconds) as scope:
+            if self._process.returncode is not None:
+                return True
+            try:
+                pidfd = os.pidfd_open(self._process.pid)
+            except OSError:  # no descriptor is left to watch it by
+                while self._process.poll() is None:  # noqa: ASYNC110
+                    await anyio.sleep(0.01)
+                return True
+            try:
+                if self._process.poll() is None:
                     await anyio.wait_readable(pidfd)
-            return not scope.cancelled_caught
-        finally:
-            os.close(pidfd)
+            finally:
+                os.close(pidfd)
+        return not scope.cancelled_caught
+
+    def _said(self) -> str:
+        """What bubblewrap or the agent had to say, so far."""
+        stream = self._process.stderr
+        if stream is not None and not stream.closed:
+            os.set_blocking(stream.fileno(), False)
+            text = self._stderr + (stream.read() or b"").decode("utf-8", "replace")
+            self._stderr = text.strip()[-2000:]
+        return self._stderr
 
     @asynccontextmanager
-    async def _calling(self, stage: str, seconds: float | None = FILE_SECONDS) -> AsyncIterator[None]:
+    async def _calling(self, stage: str, seconds: float | None = FILE_SECONDS) -> AsyncGenerator[None]:
         """The one place where a failing box becomes one of our errors."""
         started = time.monotonic()
         try:
@@ -270,17 +257,19 @@ class LocalSandbox:
             if age >= self.spec.ttl_seconds:
                 text = f"the sandbox reached its time to live of {self.spec.ttl_seconds:g} s"
                 raise SandboxExpired(text, stage=stage, seconds=waited) from error
-            text = "it gave no answer in time" if isinstance(error, TimeoutError) else "its process is gone"
             if self._closed:
                 text = "it is closed"
+            elif isinstance(error, TimeoutError):
+                text = "it gave no answer in time"
+                self._channel.close()  # whatever it is doing: no later call need wait as long
+            else:
+                text = " ".join(["its process is gone", self._said()]).strip()
             raise SandboxLost(f"the sandbox was lost: {text}", stage=stage, seconds=waited) from error
 
     def _path(self, path: str) -> bytes:
         if not path or "\0" in path:
             raise ValueError(f"{path!r} is not a path")
         return os.fsencode(posixpath.join(self._workdir, path))
-
-    _stderr = ""
 
 
 async def start_box(sandbox: Callable[[], LocalSandbox]) -> LocalSandbox:
@@ -295,28 +284,20 @@ async def start_box(sandbox: Callable[[], LocalSandbox]) -> LocalSandbox:
         return box
 
 
+def _pieces(data: bytes) -> Iterator[tuple[int, bytes, bool]]:
+    """`data` as frames can carry it: where a piece starts, the piece, whether it is the last, which brings the mode (a
+    read-only file could not be written on to)."""
+    for at in range(0, max(1, len(data)), WRITE_CHUNK):
+        yield at, data[at : at + WRITE_CHUNK], at + WRITE_CHUNK >= len(data)
+
+
 def _encode(text: str) -> bytes:
     if "\0" in text:
         raise ValueError("a command or a variable cannot hold a NUL character")
     return text.encode("utf-8", "surrogateescape")
 
 
-def _archive(rows: list[list[bytes]]) -> Archive:
-    # The box is not trusted: names are checked again here, and what would leave the tree is left behind.
-    files: dict[str, Entry] = {}
-    contents: dict[str, list[bytes]] = {}
-    skipped: list[str] = []
-    for kind, raw, mode, data in rows:
-        path = clean_path(os.fsdecode(raw))
-        if kind == b"+":
-            contents[path].append(data)
-        elif kind not in KINDS or (kind == b"l" and not link_stays_inside(path, os.fsdecode(data))):
-            skipped.append(path)
-        else:
-            files[path] = Entry(path, KINDS[kind], int(mode), len(data), data)
-            contents[path] = [data]
-    for path, parts in contents.items():
-        if len(parts) > 1:
-            data = b"".join(parts)
-            files[path] = Entry(path, "file", files[path].mode, len(data), data)
-    return Archive(files, tuple(skipped))
+def _variable(name: str, value: str) -> bytes:
+    if not name or "=" in name:
+        raise ValueError(f"{name!r} is not the name of a variable")
+    return _encode(f"{name}={value}")

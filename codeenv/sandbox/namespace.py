@@ -2,7 +2,8 @@
 
 RLIMIT_NPROC does not bind root, so a box of root's runs under an unprivileged uid of its own. That uid
 cannot walk to a Python that lives below a private home. So root makes a mount namespace in which the needed
-directories are bound at short public paths, keeps it by a descriptor alone, and starts each box in it. Nothing is left when we end.
+directories are bound at short public paths, keeps it by a descriptor alone, and starts each box in it. Nothing is left
+when we end.
 """
 
 from __future__ import annotations
@@ -31,18 +32,25 @@ read -r _
 """
 
 
-@lru_cache(maxsize=64)
 def view(paths: tuple[str, ...]) -> tuple[int, dict[str, str]]:
     """A descriptor of a mount namespace that shows `paths`, and where each of them is there.
 
     :raises SandboxUnavailable: root may not make mount namespaces here, or util-linux is missing.
     """
+    # By identity: a bound directory that was made anew under its old name would be seen empty for ever.
+    return _view(paths, tuple((info.st_dev, info.st_ino) for info in map(os.stat, paths)))
+
+
+@lru_cache(maxsize=64)
+def _view(paths: tuple[str, ...], identities: tuple[tuple[int, int], ...]) -> tuple[int, dict[str, str]]:
     place = next((p for p in PLACES if os.path.isdir(p) and not any(path.startswith(p + "/") for path in paths)), None)
     if place is None or not all(shutil.which(tool) for tool in ("unshare", "nsenter", "mount")):
         raise SandboxUnavailable("running as root needs `unshare`, `nsenter` and `mount` of util-linux", stage="probe")
     command = ["unshare", "--mount", "--propagation", "private", "sh", "-ec", SCRIPT, "sh", place, *paths]
     maker = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    assert maker.stdin and maker.stdout and maker.stderr
+    assert maker.stdin is not None
+    assert maker.stdout is not None
+    assert maker.stderr is not None
     with maker:
         if maker.stdout.readline() != b"ready\n":
             reason = maker.stderr.read().decode("utf-8", "replace").strip()

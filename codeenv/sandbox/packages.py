@@ -9,20 +9,51 @@ from __future__ import annotations
 import compileall
 import hashlib
 import importlib.metadata as metadata
+import json
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 from pathlib import Path
 
+import anyio.to_thread
 import platformdirs
 from packaging.requirements import InvalidRequirement, Requirement
+from packaging.utils import canonicalize_name
 
-from codeenv.sandbox.api import UnsupportedSpec
+from codeenv.sandbox.api import SandboxSpec, UnsupportedSpec
 from codeenv.sandbox.python import BoxPython, resolve_python
 
 INSTALL_SECONDS = 600
+
+_prepared: dict[tuple[str | None, tuple[str, ...]], tuple[BoxPython, Path | None]] = {}
+_preparing = threading.Lock()
+
+
+def prepare(spec: SandboxSpec) -> tuple[BoxPython, Path | None]:
+    """The Python and the package directory of such boxes, found or built at the first call. Blocks.
+
+    :raises UnsupportedSpec: one of them cannot be had.
+    """
+    key = (spec.python, spec.packages)
+    with _preparing:
+        if not _is_ready(key):
+            python = resolve_python(spec.python)
+            _prepared[key] = (python, resolve_packages(spec.packages, python))
+        return _prepared[key]
+
+
+async def prepared(spec: SandboxSpec) -> tuple[BoxPython, Path | None]:
+    """`prepare`, in a thread when there is something to do."""
+    key = (spec.python, spec.packages)
+    return _prepared[key] if _is_ready(key) else await anyio.to_thread.run_sync(prepare, spec)
+
+
+def _is_ready(key: tuple[str | None, tuple[str, ...]]) -> bool:
+    packages = _prepared[key][1] if key in _prepared else None
+    return key in _prepared and (packages is None or packages.is_dir())
 
 
 def cache_root() -> Path:
@@ -58,7 +89,12 @@ def resolve_packages(requirements: tuple[str, ...], python: BoxPython) -> Path |
                 for distribution in installed:
                     _copy(distribution, building)
                 compileall.compile_dir(building, quiet=2)
-            building.chmod(0o755)
+            for path in (
+                building,
+                *building.rglob("*"),
+            ):  # for any user, whatever our umask: a box of root's is not root
+                if not path.is_symlink():
+                    path.chmod(path.stat().st_mode | (0o755 if path.is_dir() else 0o444))
             try:
                 building.rename(target)
             except OSError:  # another process was first
@@ -70,8 +106,10 @@ def resolve_packages(requirements: tuple[str, ...], python: BoxPython) -> Path |
 
 
 def _installed(wanted: list[Requirement]) -> list[metadata.Distribution] | None:
-    """The installed distributions that meet `wanted` and all they need; None when one is missing or cannot be copied."""
+    """The installed distributions that meet `wanted` and all they need; None when one is missing or cannot be
+    copied."""
     found: dict[str, metadata.Distribution] = {}
+    seen: set[tuple[str, str]] = set()
     todo = [(requirement, "") for requirement in wanted]
     while todo:
         requirement, extra = todo.pop()
@@ -83,13 +121,15 @@ def _installed(wanted: list[Requirement]) -> list[metadata.Distribution] | None:
             return None
         if not requirement.specifier.contains(distribution.version, prereleases=True) or requirement.url:
             return None
-        if not distribution.files or "__editable__" in str(distribution.files[0]):
+        origin = json.loads(distribution.read_text("direct_url.json") or "{}")
+        if not distribution.files or origin.get("dir_info", {}).get("editable"):
             return None
-        name = distribution.metadata["Name"].lower()
-        extras = requirement.extras or {""}
-        if name not in found or requirement.extras:
-            found[name] = distribution
-            todo += [(Requirement(text), extra) for text in distribution.requires or () for extra in extras]
+        name = canonicalize_name(requirement.name)
+        found[name] = distribution
+        for wanted_extra in requirement.extras or {""}:
+            if (name, wanted_extra) not in seen:
+                seen.add((name, wanted_extra))
+                todo += [(Requirement(text), wanted_extra) for text in distribution.requires or ()]
     return list(found.values())
 
 
@@ -117,9 +157,13 @@ def _install(wanted: list[Requirement], python: BoxPython, target: Path) -> None
         pip = [sys.executable, "-m", "pip", "--python", python.executable, "install"]
         command = [*pip, "--quiet", "--no-input", "--target", str(target), *texts]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=INSTALL_SECONDS, stdin=subprocess.DEVNULL)
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=INSTALL_SECONDS, stdin=subprocess.DEVNULL
+        )
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise UnsupportedSpec(f"packages {texts} could not be installed for Python {python.version}: {error}") from error
+        raise UnsupportedSpec(
+            f"packages {texts} could not be installed for Python {python.version}: {error}"
+        ) from error
     if done.returncode != 0:
         reason = done.stderr.strip()[-800:] or done.stdout.strip()[-800:]
         raise UnsupportedSpec(f"packages {texts} could not be installed for Python {python.version}: {reason}")

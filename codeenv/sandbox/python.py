@@ -13,7 +13,7 @@ from pathlib import Path
 from codeenv.sandbox.api import UnsupportedSpec
 
 BOX = Path(__file__).parent / "box"
-MODULES = ("wire", "output", "processes", "files", "agent")
+MODULES = ("wire", "output", "processes", "files", "commands", "agent")
 """What the agent consists of, each importing only from those before it."""
 
 DESCRIBE = """
@@ -31,7 +31,7 @@ json.dump({
     "executable": executable,
     "prefixes": sorted({os.path.realpath(p) for p in (sys.base_prefix, sys.base_exec_prefix)}),
     "version": "%d.%d.%d" % sys.version_info[:3],
-    "site": sorted({os.path.realpath(f) for f in folders if os.path.isdir(f)}, key=lambda f: folders.index(f) if f in folders else 99),
+    "site": list(dict.fromkeys(os.path.realpath(f) for f in folders if os.path.isdir(f))),
     "tag": sys.implementation.cache_tag + "-" + sysconfig.get_platform(),
     "agent": marshal.dumps(code).hex(),
 }, sys.stdout)
@@ -98,11 +98,16 @@ def _describe(command: str) -> BoxPython:
         raise UnsupportedSpec(f"python {command!r} cannot be used in a box: {error}") from error
     if done.returncode != 0:
         raise UnsupportedSpec(f"python {command!r} cannot be used in a box: {done.stderr.strip()[-500:]}")
-    found = json.loads(done.stdout)
+    try:
+        found = json.loads(done.stdout.rpartition("\n")[2])  # a .pth file of the host's may have printed before
+    except ValueError as error:
+        raise UnsupportedSpec(f"{command!r} is not a Python: it answers {done.stdout[:200]!r}") from error
     if tuple(int(part) for part in found["version"].split(".")[:2]) < (3, 9):
         raise UnsupportedSpec(f"python {command!r} is {found['version']}; a box needs 3.9 or newer")
     if "/" in found["prefixes"]:
-        raise UnsupportedSpec(f"python {command!r} is installed at the root of the file system; it cannot be bound alone")
+        raise UnsupportedSpec(
+            f"python {command!r} is installed at the root of the file system: it cannot be bound alone"
+        )
     agent = bytes.fromhex(found["agent"])
     return BoxPython(
         found["executable"],

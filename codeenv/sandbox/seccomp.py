@@ -15,10 +15,18 @@ SYSCALL_OFFSET, ARCH_OFFSET, FIRST_ARGUMENT_OFFSET = 0, 4, 16
 X32_BIT = 0x40000000
 ALLOWED_FAMILIES = (1, 2, 10, 16)  # AF_UNIX, AF_INET, AF_INET6, AF_NETLINK
 
-# architecture: (audit number, socket, socketpair is left alone, denied calls)
+# architecture: (audit number, number of socket(); socketpair is left alone, denied calls)
 NUMBERS = {
-    "x86_64": (0xC000003E, 41, (425, 426, 427, 248, 249, 250, 321, 323, 298, 165, 166, 155, 246, 175, 313, 176, 310, 311)),
-    "aarch64": (0xC00000B7, 198, (425, 426, 427, 217, 218, 219, 280, 282, 241, 40, 39, 41, 104, 105, 273, 106, 270, 271)),
+    "x86_64": (
+        0xC000003E,
+        41,
+        (425, 426, 427, 248, 249, 250, 321, 323, 298, 165, 166, 155, 246, 175, 313, 176, 310, 311),
+    ),
+    "aarch64": (
+        0xC00000B7,
+        198,
+        (425, 426, 427, 217, 218, 219, 280, 282, 241, 40, 39, 41, 104, 105, 273, 106, 270, 271),
+    ),
 }
 """Denied: io_uring (three), add_key, request_key, keyctl, bpf, userfaultfd, perf_event_open, mount, umount2,
 pivot_root, kexec_load, init_module, finit_module, delete_module, process_vm_readv, process_vm_writev."""

@@ -16,28 +16,31 @@ def read(send, path, limit):
         size = os.fstat(file.fileno()).st_size
         left = int(limit)
         if size > left:
-            raise OSError(errno.EFBIG, "%d bytes, more than the limit of %d" % (size, left))
+            raise OSError(errno.EFBIG, f"{size} bytes, more than the limit of {left}")
         while left >= 0:  # /proc files have size 0 and content all the same: count while reading
             data = file.read(CHUNK)
             if not data:
                 return []
             left -= len(data)
             send([data])
-        raise OSError(errno.EFBIG, "more than the limit of %d bytes" % int(limit))
+        raise OSError(errno.EFBIG, f"more than the limit of {int(limit)} bytes")
 
 
 def write(send, path, mode, append, data):
-    make_parent(path)
-    flags = os.O_APPEND if append == b"1" else os.O_TRUNC
     # O_NONBLOCK: opening a FIFO without a reader is an error, not a wait.
-    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_NONBLOCK | flags, 0o666)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_NONBLOCK | (os.O_APPEND if append == b"1" else os.O_TRUNC)
+    try:
+        fd = os.open(path, flags, 0o666)
+    except FileNotFoundError:
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        fd = os.open(path, flags, 0o666)
     with open(fd, "wb", buffering=0) as file:
         must_be_regular(fd)
-        if mode:
-            os.fchmod(fd, int(mode))
         view = memoryview(data)
         while view:
             view = view[file.write(view) :]
+        if mode:
+            os.fchmod(fd, int(mode))
     return []
 
 
@@ -55,7 +58,7 @@ def list_tree(send, path, limit):
     for kind, relative, _, info in walk(path):
         left -= 1
         if left < 0:
-            raise OSError(errno.E2BIG, "more than the limit of %d entries" % int(limit))
+            raise OSError(errno.E2BIG, f"more than the limit of {int(limit)} entries")
         send([kind, relative, b"%d" % stat.S_IMODE(info.st_mode), b"%d" % info.st_size])
     return []
 
@@ -67,23 +70,26 @@ def export(send, path, max_bytes, max_entries):
         entries_left -= 1
         bytes_left -= info.st_size if kind == b"f" else 0
         if entries_left < 0:
-            raise OSError(errno.E2BIG, "more than %d files" % int(max_entries))
+            raise OSError(errno.E2BIG, f"more than {int(max_entries)} files")
         if bytes_left < 0:
-            raise OSError(errno.EFBIG, "more than %d bytes" % int(max_bytes))
+            raise OSError(errno.EFBIG, f"more than {int(max_bytes)} bytes")
         mode = b"%d" % stat.S_IMODE(info.st_mode)
-        if kind == b"l":
-            send([kind, relative, mode, os.readlink(full)])
-        elif kind != b"f":
-            send([kind, relative, mode, b""])
-        else:
-            export_file(send, relative, full, mode, info.st_size)
+        try:
+            if kind == b"f":
+                export_file(send, relative, full, mode, info.st_size)
+            else:
+                send([kind, relative, mode, os.readlink(full) if kind == b"l" else b""])
+        except FileNotFoundError:  # a process of the box removed it meanwhile
+            pass
     return []
 
 
 def export_file(send, relative, full, mode, size):
     try:
-        file = open_regular(full)
-    except PermissionError:
+        file = open_regular(full, os.O_NOFOLLOW)
+    except FileNotFoundError:
+        raise
+    except OSError:  # unreadable, or no longer the file that was found here
         send([b"u", relative, mode, b""])
         return
     kind = b"f"
@@ -101,15 +107,32 @@ def import_(send, root, *entries):
     for at in range(0, len(entries), 4):
         kind, relative, mode, data = entries[at : at + 4]
         path = os.path.join(root, relative)
+        if kind == b"+":
+            write(send, path, mode, b"1", data)
+            continue
+        for index, char in enumerate(relative):  # what stands in a parent's place makes room, a link too
+            if char == ord("/"):
+                make_directory(os.path.join(root, relative[:index]))
         if kind == b"d":
-            os.makedirs(path, exist_ok=True)
+            make_directory(path)
             os.chmod(path, int(mode) | 0o700)
-        elif kind == b"l":
-            make_parent(path)
+            continue
+        if os.path.lexists(path):
+            remove(send, path)
+        if kind == b"l":
+            os.makedirs(root, exist_ok=True)
             os.symlink(data, path)
         else:
-            write(send, path, mode, b"1" if kind == b"+" else b"0", data)
+            write(send, path, mode, b"0", data)
     return []
+
+
+def make_directory(path):
+    if os.path.isdir(path) and not os.path.islink(path):
+        return
+    if os.path.lexists(path):
+        os.unlink(path)
+    os.makedirs(path)
 
 
 def must_be_regular(fd):
@@ -120,8 +143,8 @@ def must_be_regular(fd):
         raise OSError(errno.EINVAL, "not a regular file")
 
 
-def open_regular(path):
-    fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+def open_regular(path, flags=0):
+    fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | flags)
     try:
         must_be_regular(fd)
     except OSError:
@@ -130,32 +153,52 @@ def open_regular(path):
     return open(fd, "rb", buffering=0)
 
 
-def make_parent(path):
-    parent = os.path.dirname(path)
-    if parent:
-        os.makedirs(parent, exist_ok=True)
-
-
 def remove_tree(path):
-    for entry in os.scandir(path):
-        if entry.is_dir(follow_symlinks=False):
-            remove_tree(entry.path)
-        else:
-            os.unlink(entry.path)
+    """Every directory below `path` is moved up into `path` before it is emptied, so that no tree is too deep for the
+    stack or for the longest path that the kernel takes."""
+    todo = [path]
+    while todo:
+        folder = todo.pop()
+        try:
+            os.chmod(folder, 0o700)
+        except OSError:
+            pass  # another user's: what can be removed is removed
+        with os.scandir(folder) as found:
+            entries = list(found)
+        for entry in entries:
+            if entry.is_dir(follow_symlinks=False):
+                moved = os.path.join(path, b".removed-" + os.urandom(8).hex().encode())
+                try:
+                    os.chmod(entry.path, 0o700)  # a directory that we may not write to cannot be moved
+                except OSError:
+                    pass
+                os.rename(entry.path, moved)
+                todo.append(moved)
+            else:
+                os.unlink(entry.path)
+        if folder != path:
+            os.rmdir(folder)
     os.rmdir(path)
 
 
 def walk(root):
     """Yield (kind, path relative to root, full path, lstat) below `root`, parents first, in order of names. Kinds:
-    f file, d directory, l link, u unreadable or neither (a FIFO, a socket, a device)."""
+    f file, d directory, l link, u neither (a FIFO, a socket, a device) or a directory that cannot be read."""
     todo = [b""]
     while todo:
         relative = todo.pop()
         base = os.path.join(root, relative) if relative else root
         try:
-            entries = sorted(os.scandir(base), key=lambda entry: entry.name)
-        except PermissionError:
-            yield b"u", relative, base, os.lstat(base)
+            with os.scandir(base) as found:
+                entries = sorted(found, key=lambda entry: entry.name)
+        except FileNotFoundError:
+            if not relative:
+                raise
+            continue
+        except OSError:
+            if not relative:
+                raise
+            yield b"u", relative, base, os.stat(root)  # unreadable, or deeper than a path can be long
             continue
         folders = []
         for entry in entries:
@@ -163,6 +206,9 @@ def walk(root):
             try:
                 info = entry.stat(follow_symlinks=False)
             except FileNotFoundError:
+                continue
+            except OSError:
+                yield b"u", name, entry.path, os.stat(root)
                 continue
             if stat.S_ISDIR(info.st_mode):
                 folders.append(name)

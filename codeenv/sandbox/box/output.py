@@ -43,16 +43,19 @@ class Tail:
         self.save(self.tail)
 
     def save(self, data):
-        room = self.save_limit - self.saved
-        if room > 0:
-            try:
-                self.saved += os.write(self.file, data[:room])
-            except OSError:  # the box's disk is full: what fits is kept
-                self.save_limit = self.saved
+        data = data[: self.save_limit - self.saved]
+        try:
+            written = os.write(self.file, data) if data else 0
+        except OSError:
+            written = 0
+        self.saved += written
+        if written < len(data):  # the box's disk is full: what fits is kept, and nothing after the gap
+            self.save_limit = self.saved
 
     def finish(self):
         if self.file >= 0:
             os.close(self.file)
+            self.file = -2
         if self.total > self.head_limit + self.half:
             del self.tail[: max(0, len(self.tail) - self.half)]
         return bytes(self.head + self.tail)

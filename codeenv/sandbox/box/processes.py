@@ -1,11 +1,10 @@
 """The processes of a box: who descends from whom, signals, what a child does to become the command. Runs inside."""
 
+import _ctypes
+import _signal
 import errno
 import os
 import resource
-
-import _ctypes
-import _signal
 
 PR_SET_DUMPABLE, PR_SET_CHILD_SUBREAPER = 4, 36
 SIGXFSZ = 25
@@ -35,55 +34,46 @@ def send_signal(pid, number):
 
 
 def alive(pid):
-    return os.path.exists("/proc/%d" % pid)
+    return os.path.exists(f"/proc/{pid}")
 
 
-def descendants(roots):
-    """Pids of the living processes below `roots` (themselves left out unless below another)."""
-    children = {}
+def family(roots):
+    """Pids of the living processes among `roots` and all that descend from them."""
+    children, living = {}, set()
     for name in os.listdir("/proc"):
         if name.isdigit():
             try:
-                with open("/proc/%s/stat" % name, "rb") as file:
-                    state, parent = file.read().rpartition(b")")[2].split()[:2]
+                with open(f"/proc/{name}/stat", "rb") as file:
+                    fields = file.read().rpartition(b")")[2].split()
             except OSError:
                 continue
-            if state not in b"ZX":
-                children.setdefault(int(parent), []).append(int(name))
-            else:
-                children.setdefault(int(parent), [])
-    found, todo = [], list(roots)
-    if len(roots) > 1:  # the command itself, in case its supervisor is gone
-        found = [pid for pid in roots if any(pid in kids for kids in children.values())]
-    while todo:
-        kids = children.get(todo.pop(), [])
-        todo += kids
-        found += kids
-    return list(dict.fromkeys(found))
+            children.setdefault(int(fields[1]), []).append(int(name))
+            # A process whose first thread has ended looks like a zombie, but its other threads run on.
+            if fields[0] not in b"ZX" or int(fields[17]) > 1:
+                living.add(int(name))
+    found = list(roots)
+    for pid in found:
+        found += children.get(pid, [])
+    return [pid for pid in dict.fromkeys(found) if pid in living]
 
 
-def become(in_r, out_w, err_w, cwd, argv, env, limits):
+def become(status_w, in_r, out_w, err_w, cwd, argv, env, limits):
     """Turn this process into the command. Does not return."""
     os.setsid()
+    os.write(status_w, os.getpid().to_bytes(4, "big"))  # before the command can kill whoever might tell it for us
     os.dup2(in_r, 0)
     os.dup2(out_w, 1)
     os.dup2(err_w, 2)
     try:
         os.chdir(cwd)
         for name, value in limits:
-            soft, hard = resource.getrlimit(name)
+            hard = resource.getrlimit(name)[1]
             top = value if hard == resource.RLIM_INFINITY else min(value, hard)
             resource.setrlimit(name, (top, top))
-        try:
-            with open("/proc/self/oom_score_adj", "w") as file:
-                file.write("500")  # if memory runs out, a command goes before the agent
-            os.nice(5)  # nor may a busy command starve the agent
-        except OSError:
-            pass
+        os.nice(5)  # a busy command may not starve the agent
         for number in (_signal.SIGPIPE, _signal.SIGINT, SIGXFSZ):  # Python ignores some of these
             _signal.signal(number, _signal.SIG_DFL)
         os.execvpe(argv[0], argv, env)
     except OSError as error:
-        text = "codeenv: cannot run %s: %s\n" % (ascii(os.fsdecode(argv[0]))[:200], error.strerror)
-        os.write(2, text.encode())
-        os._exit(126 if error.errno == errno.EACCES else 127)
+        os.write(2, f"codeenv: cannot run {ascii(os.fsdecode(argv[0]))[:200]}: {error.strerror}\n".encode())
+        os._exit(127 if error.errno in (errno.ENOENT, errno.ENOTDIR) else 126)

@@ -1,0 +1,297 @@
+"""The commands that run in a box: start them, pass their streams on, end them. Runs inside the box.
+
+Every command gets a supervisor: a forked child that is the subreaper of everything the command starts. While it
+lives, no daemon can leave its family, so a timeout kills the whole tree, also what called setsid; when the
+command ends by itself the supervisor leaves and the daemons live on as children of PID 1.
+"""
+
+import _signal
+import os
+import select
+import time
+
+from codeenv.sandbox.box.output import CHUNK, Tail, read_some
+from codeenv.sandbox.box.processes import (
+    PR_SET_CHILD_SUBREAPER,
+    alive,
+    become,
+    exit_code,
+    family,
+    prctl,
+    send_signal,
+)
+
+SETTLE_SECONDS = 1.0  # how long a killed tree may take to vanish before everything in the box is killed
+
+
+class Execution:
+    """One running command of the host's."""
+
+    def __init__(self, request, seconds, stdin, limit, save_path, save_limit, combine):
+        self.request = request
+        self.started = time.monotonic()
+        self.deadline = self.started + float(seconds) if seconds else None
+        self.stdin = memoryview(stdin)
+        self.streams = {}  # descriptor -> Tail
+        self.out = Tail(int(limit), os.fsdecode(save_path), int(save_limit))
+        self.err = self.out if combine == b"1" else Tail(int(limit), "", 0)
+        self.supervisor = self.main = 0  # pids; 0 once it is known to be gone, or not known yet
+        self.status_fd = self.stdin_fd = -1
+        self.status = b""
+        self.exit_code = None
+        self.timed_out = False
+        self.notice = b""
+        self.earlier = []  # pids of the processes that were there before it
+
+
+class Commands:
+    def __init__(self, poll, send, contained, processes, limits):
+        self.poll, self.send = poll, send
+        self.contained = contained  # PID 1 of a box of our own; else a plain process of the user's
+        self.processes = processes  # the most the policy may have at once
+        self.limits = limits  # resource limits of every command
+        self.running = {}  # request id -> Execution
+        self.by_fd = {}  # descriptor -> Execution
+        self.leftovers = set()  # output pipes that daemons of ended commands still hold: read and dropped
+
+    def start(self, request, fields):
+        cwd, seconds, limit, save_path, save_limit, combine, stdin, argc = fields[:8]
+        argv = fields[8 : 8 + int(argc)]
+        env = dict(pair.split(b"=", 1) for pair in fields[8 + int(argc) :])
+        os.stat(os.path.join(cwd, b"."))  # is it there, is it a directory, may we enter it?
+        execution = Execution(request, seconds, stdin, limit, save_path, save_limit, combine)
+        execution.earlier, execution.notice = self.make_room()
+        ours, theirs = [], []
+        try:
+            out_r, out_w = pipe(ours, theirs)
+            err_r, err_w = (-1, out_w) if combine == b"1" else pipe(ours, theirs)
+            status_r, status_w = pipe(ours, theirs)
+            if stdin:
+                in_r, in_w = pipe(theirs, ours)
+            else:
+                in_r, in_w = os.open("/dev/null", os.O_RDONLY), -1
+                theirs.append(in_r)
+            pid = os.fork()
+        except OSError:
+            for fd in ours + theirs:
+                os.close(fd)
+            raise
+        if pid == 0:
+            try:
+                self.supervise(ours, in_r, out_w, err_w, status_w, cwd, argv, env)
+            finally:
+                os._exit(1)
+        for fd in theirs:
+            os.close(fd)
+        execution.supervisor, execution.status_fd, execution.stdin_fd = pid, status_r, in_w
+        execution.streams = {out_r: execution.out} if err_r < 0 else {out_r: execution.out, err_r: execution.err}
+        self.running[request] = execution
+        for fd in ours:
+            os.set_blocking(fd, False)
+            self.by_fd[fd] = execution
+            self.poll.register(fd, select.POLLOUT if fd == in_w else select.POLLIN)
+
+    def supervise(self, agents, in_r, out_w, err_w, status_w, cwd, argv, env):
+        """In the child: be the subreaper of the command, report its end, and leave."""
+        _signal.set_wakeup_fd(-1)
+        _signal.signal(_signal.SIGCHLD, _signal.SIG_DFL)
+        prctl(PR_SET_CHILD_SUBREAPER, 1)
+        for fd in agents:
+            os.close(fd)
+        main = os.fork()
+        if main == 0:
+            become(status_w, in_r, out_w, err_w, cwd, argv, env, self.limits)
+        for fd in {0, 1, 2, in_r, out_w, err_w}:
+            os.close(fd)
+        while True:
+            pid, status = os.waitpid(-1, 0)
+            if pid == main:
+                break
+        os.write(status_w, exit_code(status).to_bytes(4, "big"))
+        os._exit(0)
+
+    # --- events of the agent's loop -------------------------------------------------------------------------
+
+    def deadlines(self):
+        return [execution.deadline for execution in self.running.values() if execution.deadline is not None]
+
+    def on_time(self, now):
+        for execution in list(self.running.values()):
+            if execution.deadline is not None and now >= execution.deadline:
+                execution.timed_out = True
+                self.kill(execution)
+                self.finish(execution)
+
+    def on_pipe(self, fd):
+        # A descriptor's number may have passed to another pipe since it was polled: every step bears nothing to do.
+        if fd in self.leftovers:
+            if read_some(fd) == b"":
+                self.forget(fd)
+            return
+        execution = self.by_fd.get(fd)
+        if execution is None:
+            return
+        if fd == execution.status_fd:
+            self.on_status(execution, fd)
+        elif fd == execution.stdin_fd:
+            self.on_stdin(execution, fd)
+        else:
+            data = read_some(fd)
+            if data:
+                execution.streams[fd].add(data)
+            elif data is not None:
+                self.forget(fd)
+                del execution.streams[fd]
+
+    def on_status(self, execution, fd):
+        """The command tells its pid before it starts, its supervisor the exit code: 4 bytes each."""
+        data = read_some(fd)
+        if data is None:
+            return
+        execution.status += data
+        if len(execution.status) >= 4 and not execution.main:
+            execution.main = int.from_bytes(execution.status[:4], "big")
+        if len(execution.status) >= 8:
+            execution.exit_code = int.from_bytes(execution.status[4:8], "big")
+            self.finish(execution)
+        elif not data:  # the supervisor was killed: reap() will see the command's own end, if it still runs
+            self.forget(fd)
+            execution.status_fd = -1
+            if not execution.main or not alive(execution.main):
+                self.finish(execution)
+
+    def on_stdin(self, execution, fd):
+        try:
+            execution.stdin = execution.stdin[os.write(fd, execution.stdin[:CHUNK]) :]
+        except BlockingIOError:
+            return
+        except OSError:  # the command does not read its input
+            execution.stdin = execution.stdin[:0]
+        if not execution.stdin:
+            self.forget(fd)
+            execution.stdin_fd = -1
+
+    def reap(self):
+        while True:
+            try:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                return
+            if pid == 0:
+                return
+            for execution in list(self.running.values()):
+                if execution.supervisor == pid:
+                    execution.supervisor = 0
+                elif execution.main == pid:  # only when its supervisor was killed, else that one reaps it
+                    execution.exit_code = exit_code(status)
+                    self.finish(execution)
+
+    # --- ends -----------------------------------------------------------------------------------------------
+
+    def finish(self, execution):
+        if self.running.pop(execution.request, None) is None:
+            return
+        for fd, stream in execution.streams.items():
+            for _ in range(16):  # all that the command itself wrote fits the pipe; a daemon may go on for ever
+                data = read_some(fd)
+                if not data:
+                    break
+                stream.add(data)
+            if data == b"":
+                self.forget(fd)
+            else:  # closing it would kill a daemon with SIGPIPE at its next line
+                del self.by_fd[fd]
+                self.leftovers.add(fd)
+        self.forget(execution.status_fd)
+        self.forget(execution.stdin_fd)
+        seconds = time.monotonic() - execution.started
+        notice = execution.notice or self.make_room()[1]
+        out, err = execution.out, execution.err
+        fields = [
+            b"%d" % (128 + 9 if execution.exit_code is None else execution.exit_code),
+            b"1" if execution.timed_out else b"0",
+            repr(seconds).encode(),
+            out.finish(),
+            b"%d" % out.total,
+            b"" if err is out else err.finish(),
+            b"%d" % (0 if err is out else err.total),
+            b"%d" % out.saved,
+            notice,
+        ]
+        self.send(b"r", execution.request, fields)
+
+    def cancel(self, request):
+        """The host no longer waits for this command: its tree goes, no answer is sent."""
+        execution = self.running.pop(request, None)
+        if execution is not None:
+            self.kill(execution)
+            execution.out.finish()
+            for fd in [*execution.streams, execution.status_fd, execution.stdin_fd]:
+                self.forget(fd)
+
+    def forget(self, fd):
+        if fd >= 0:
+            self.poll.unregister(fd)
+            self.by_fd.pop(fd, None)
+            self.leftovers.discard(fd)
+            os.close(fd)
+
+    def kill(self, execution):
+        """Kill the command's whole tree, daemons included. The supervisor is stopped first: were it to leave, its
+        orphans would go to PID 1 and could no longer be told from an earlier command's daemons."""
+        self.reap()  # is the supervisor still there?
+        if execution.supervisor:
+            send_signal(execution.supervisor, _signal.SIGSTOP)
+        end = time.monotonic() + SETTLE_SECONDS
+        while tree := self.tree(execution):
+            if time.monotonic() > end:
+                self.kill_all()
+                break
+            for signal in (_signal.SIGSTOP, _signal.SIGKILL):  # stopped first, so that none forks meanwhile
+                for pid in tree:
+                    send_signal(pid, signal)
+        if execution.supervisor:
+            send_signal(execution.supervisor, _signal.SIGKILL)
+
+    def tree(self, execution):
+        """The command and what it has started. The orphans of one whose supervisor was killed have become children of
+        ours: they are all that was not there before and is no other command's."""
+        if execution.supervisor:
+            return [pid for pid in family({execution.supervisor}) if pid != execution.supervisor]
+        others = [pid for e in self.running.values() if e is not execution for pid in (e.supervisor, e.main) if pid]
+        kept = {os.getpid(), *family([pid for pid in execution.earlier if pid != os.getpid()] + others)}
+        return [pid for pid in family({os.getpid()}) if pid not in kept]
+
+    def kill_all(self):
+        """Kill every other process of the box; in an uncontained run, everything that we started."""
+        end = time.monotonic() + SETTLE_SECONDS
+        while True:
+            tree = [pid for pid in family({os.getpid()}) if pid != os.getpid()]
+            if not tree or time.monotonic() > end:
+                return
+            if self.contained:
+                send_signal(-1, _signal.SIGKILL)  # one system call, which no fork can outrun
+            else:
+                for signal in (_signal.SIGSTOP, _signal.SIGKILL):
+                    for pid in tree:
+                        send_signal(pid, signal)
+            self.reap()
+            time.sleep(0.001)
+
+    def make_room(self):
+        """When what earlier commands left behind has used up the process limit, kill it: the next command could
+        not start anything. Returns the pids that are there, and what was done, for the model to read."""
+        there = family({os.getpid()})
+        if self.running or not self.processes or len(there) <= self.processes - 4:
+            return there, b""
+        self.kill_all()
+        text = b"the limit of %d processes was reached: all processes left in the background were killed"
+        return family({os.getpid()}), text % self.processes
+
+
+def pipe(reading, writing):
+    """A new pipe, its ends filed in the two lists."""
+    read, write = os.pipe()
+    reading.append(read)
+    writing.append(write)
+    return read, write

@@ -1,0 +1,74 @@
+"""Shared by all tests: nothing asks the network, and boxes are made by one fixture that also destroys them."""
+
+from __future__ import annotations
+
+import os
+
+os.environ["HF_HUB_OFFLINE"] = "1"
+os.environ["HF_DATASETS_OFFLINE"] = "1"
+os.environ["TIKTOKEN_CACHE_DIR"] = os.environ.get("TIKTOKEN_CACHE_DIR", "/nonexistent")  # absent tables fail at once
+os.environ["UV_OFFLINE"] = "1"
+os.environ["PIP_NO_INDEX"] = "1"
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack
+from functools import lru_cache
+from typing import Any
+
+import pytest
+
+from codeenv.sandbox import make_provider
+from codeenv.sandbox.api import Probe, Sandbox, SandboxProvider, SandboxSpec
+
+BACKENDS = ("bubblewrap", "unsafe-subprocess")
+MakeBox = Callable[..., Awaitable[Sandbox]]
+
+
+@pytest.fixture
+def anyio_backend() -> Any:
+    return "asyncio"
+
+
+@lru_cache
+def probe(name: str) -> Probe:
+    return make_provider(name).probe()
+
+
+def provider_or_skip(name: str) -> SandboxProvider:
+    if not probe(name).available:
+        pytest.skip(f"{name} does not work on this host: {probe(name).error}")
+    return make_provider(name)
+
+
+@pytest.fixture
+def provider() -> SandboxProvider:
+    """The real, isolating backend."""
+    return provider_or_skip("bubblewrap")
+
+
+@pytest.fixture(params=BACKENDS)
+def any_provider(request: pytest.FixtureRequest) -> SandboxProvider:
+    """Each local backend in turn: for what the port promises of all of them."""
+    return provider_or_skip(request.param)
+
+
+@pytest.fixture
+async def make_box(provider: SandboxProvider) -> AsyncIterator[MakeBox]:
+    """`await make_box(memory_mb=64, ...)`: a box of that spec, destroyed after the test."""
+    async with AsyncExitStack() as stack:
+
+        async def make(**spec: Any) -> Sandbox:
+            return await stack.enter_async_context(provider.create(SandboxSpec(**spec)))
+
+        yield make
+
+
+@pytest.fixture
+async def box(make_box: MakeBox) -> Sandbox:
+    return await make_box()
+
+
+@pytest.fixture
+async def any_box(any_provider: SandboxProvider) -> AsyncIterator[Sandbox]:
+    async with any_provider.create(SandboxSpec()) as sandbox:
+        yield sandbox
