@@ -82,7 +82,7 @@ def _work(task: Task, solution: Mapping[str, bytes], tools: Sequence[str], text:
     turns: list[list[ToolCall]] = []
     if "bash" in tools:
         turns.append([ToolCall("bash", {"command": "ls -la"})])
-    turns += _look([path for path in changed if path in task.files][:CALLS], tools)
+    turns += _look([path for path in changed if _is_text(task.files.get(path))][:CALLS], tools)
     files_a_turn = -(-len(changed) // EDIT_TURNS) if changed else 1
     edits: list[list[ToolCall]] = []
     for path, data in changed.items():
@@ -101,6 +101,17 @@ def _work(task: Task, solution: Mapping[str, bytes], tools: Sequence[str], text:
         turns.append([ToolCall("run_tests", {})])
     count = len(turns) + 1
     return [*(Message(f"Step {n} of {count}.", tuple(calls)) for n, calls in enumerate(turns, 1)), ending(tools)]
+
+
+def _is_text(data: bytes | None) -> bool:
+    """Whether there is such a file, and `read_file` shows it."""
+    if data is None or b"\0" in data:
+        return False
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _look(paths: list[str], tools: Sequence[str]) -> list[list[ToolCall]]:

@@ -1,0 +1,24 @@
+"""The command line. One module a command; what is heavy is imported inside the commands, so that `--help` stays
+quick."""
+
+from __future__ import annotations
+
+import typer
+
+from codeenv.cli.doctor import doctor
+from codeenv.cli.eval import evaluate
+from codeenv.cli.policy import policy
+from codeenv.cli.validate import validate
+
+app = typer.Typer(
+    name="codeenv",
+    help="A coding environment for RL: one isolated sandbox per episode, hidden tests as the score.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command("eval")(evaluate)
+app.command()(validate)
+app.command()(doctor)
+app.command()(policy)

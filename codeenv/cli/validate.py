@@ -1,0 +1,79 @@
+"""`codeenv validate`: whether tasks are sound."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from codeenv.cli.options import AsJson, Dataset, Sandbox
+from codeenv.cli.terminal import FAILED, INFRA, OK, clear_errors, console, print_json, progress, table
+
+if TYPE_CHECKING:
+    from codeenv.sandbox.api import SandboxProvider
+    from codeenv.task import Task
+    from codeenv.validate import TaskReport
+
+
+def validate(
+    dataset: Dataset,
+    sandbox: Sandbox = "auto",
+    jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, help="Gradings at a time.")] = 2,
+    runs: Annotated[int, typer.Option(min=1, help="Times that each reference must pass.")] = 3,
+    as_json: AsJson = False,
+) -> None:
+    """Check tasks: the reference passes every time, the untouched workspace fails, every wrong solution fails.
+
+    Exit code 0 when all are sound, 1 when one is not, 3 when the sandbox failed and no task is known to be bad.
+    """
+    import anyio
+
+    from codeenv.sandbox import get_provider
+    from codeenv.sources import load_tasks
+
+    with clear_errors(unavailable=INFRA):
+        tasks = load_tasks(dataset)
+        reports = anyio.run(_run, tasks, get_provider(sandbox), runs, jobs)
+    reports.sort(key=lambda report: report.task)
+    bad = sum(bool(report.faults) for report in reports)
+    broken = sum(bool(report.errors) for report in reports)
+    if as_json:
+        plain = [asdict(report) for report in reports]
+        print_json({"tasks": len(reports), "bad": bad, "infra": broken, "runs": runs, "reports": plain})
+    else:
+        _show(reports, bad, broken)
+    raise typer.Exit(FAILED if bad else INFRA if broken else OK)
+
+
+async def _run(tasks: list[Task], provider: SandboxProvider, runs: int, jobs: int) -> list[TaskReport]:
+    from codeenv import validate as core
+
+    reports: list[TaskReport] = []
+    with progress("validating", len(tasks)) as shown:
+        async with core.validate(tasks, provider, runs=runs, jobs=jobs) as arriving:
+            async for report in arriving:
+                reports.append(report)
+                shown(len(reports), report.task)
+    return reports
+
+
+def _show(reports: list[TaskReport], bad: int, broken: int) -> None:
+    from rich.markup import escape
+
+    out = console()
+    if bad or broken:
+        faults = table("task", "check", "what")
+        for report in reports:
+            for fault in report.faults:
+                faults.add_row(escape(report.task), escape(fault.check), f"[red]{escape(fault.message)}[/]")
+            for fault in report.errors:
+                what = f"[magenta]the sandbox failed: {escape(fault.message)}[/]"
+                faults.add_row(escape(report.task), escape(fault.check), what)
+        out.print(faults)
+    sound = sum(report.sound for report in reports)
+    gradings = sum(report.gradings for report in reports)
+    ends = [f"{sound} of {len(reports)} tasks are sound ({gradings} gradings)"]
+    ends += [f"{bad} bad"] if bad else []
+    ends += [f"{broken} not fully checked, for failures of the sandbox"] if broken else []
+    out.print("; ".join(ends), markup=False)

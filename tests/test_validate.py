@@ -1,0 +1,73 @@
+"""Validation of tasks, on the real sandbox."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from env_support import WrappedProvider, double_task
+
+from codeenv.sandbox.api import SandboxError, SandboxProvider
+from codeenv.task import Task
+from codeenv.validate import TaskReport, validate
+
+pytestmark = pytest.mark.anyio
+
+FLAKY = b"import os\nassert os.urandom(1)[0] % 2 or True\nprint(int(input()) * (2 + os.urandom(1)[0] % 2))\n"
+
+
+async def reports_of(tasks: list[Task], provider: SandboxProvider, **options: Any) -> dict[str, TaskReport]:
+    async with validate(tasks, provider, **options) as arriving:
+        return {report.task: report async for report in arriving}
+
+
+async def test_sound_and_unsound_tasks(provider: SandboxProvider) -> None:
+    right: dict[str, bytes] = {"main.py": b"print(int(input()) * 2)\n"}
+    tasks = [
+        double_task(0),
+        double_task(1, solution={"main.py": b"print(1)\n"}),
+        double_task(2, files=right),
+        double_task(3, wrong={"right": right, "bad": {"main.py": b""}}),
+        double_task(4, solution=None),
+        double_task(5, wrong={}),
+    ]
+    found = await reports_of(tasks, provider, jobs=4)
+    assert sorted(found) == [task.id for task in tasks]
+    faults = {name: [(fault.check, fault.message) for fault in report.faults] for name, report in found.items()}
+    assert faults["double-0"] == []
+    assert found["double-0"].gradings == 5
+    assert found["double-0"].seconds > 0
+    ((check, message),) = faults["double-1"]
+    assert check == "reference"
+    assert message.startswith("fails every time: one")
+    assert faults["double-2"] == [("untouched", "passes all 1 tests; it must fail")]
+    assert faults["double-3"] == [("wrong/right", "passes all 1 tests; it must fail")]
+    assert [check for check, _ in faults["double-4"]] == ["reference"]
+    assert found["double-5"].sound
+
+
+async def test_flaky_reference(provider: SandboxProvider) -> None:
+    flaky = double_task(solution={"main.py": FLAKY}, wrong={})
+    (report,) = (
+        await reports_of([flaky], provider, runs=16, jobs=4)
+    ).values()  # even by chance, 1 in 32,768 does not show
+    assert "of 16 times: the tests are flaky" in report.faults[0].message
+
+
+async def test_failures_of_the_sandbox_are_not_the_tasks() -> None:
+    async def no_room(number: int) -> None:
+        if number == 2:
+            raise SandboxError("no room", stage="create")
+
+    (report,) = (await reports_of([double_task()], WrappedProvider(before=no_room))).values()
+    assert report.faults == []
+    assert [fault.message for fault in report.errors] == ["grading: create: no room"]
+    assert not report.sound
+
+
+async def test_leaving_early_ends_the_gradings() -> None:
+    provider = WrappedProvider()
+    async with validate([double_task(n) for n in range(20)], provider, jobs=1) as arriving:
+        async for _ in arriving:
+            break
+    assert provider.made < 20
