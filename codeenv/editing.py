@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import difflib
+import heapq
+from collections.abc import Callable
 
 NEAREST_LINES = 4000  # lines of a file that are searched for the nearest text
 NEAREST_RATIO = 0.4
+COMPARED_WIDTH, COMPARED_LINES = 160, 24
 LISTED_MATCHES = 10
 
 
@@ -14,8 +17,8 @@ class EditError(ValueError):
 
 
 def replace_once(content: bytes, old: str, new: str) -> bytes:
-    """`content` with its one occurrence of `old` replaced, every other byte kept. In a file with CRLF line ends, text given with
-    LF matches and is written with CRLF.
+    """`content` with its one occurrence of `old` replaced, every other byte kept. In a file with CRLF line ends, text
+    given with LF matches and is written with CRLF; at the end of a file without a final newline, `old` may have one.
 
     :raises EditError: `old` is empty, not found, found more than once, or the same as `new`.
     """
@@ -28,6 +31,11 @@ def replace_once(content: bytes, old: str, new: str) -> bytes:
     if count == 0 and b"\r\n" in content and b"\r\n" not in before:
         before, after = before.replace(b"\n", b"\r\n"), after.replace(b"\r\n", b"\n").replace(b"\n", b"\r\n")
         count = content.count(before)
+    if count == 0 and before.endswith(b"\n") and content.endswith(before.rstrip(b"\r\n")):
+        # The last line of a file that has no final newline: it gets none.
+        end = before[len(before.rstrip(b"\r\n")) :]
+        if content.endswith(before[: -len(end)]):
+            return content[: len(content) - len(before) + len(end)] + after.removesuffix(end)
     if count == 0:
         raise EditError(f"old_text was not found.{_nearest(content, old)}")
     if count > 1:
@@ -52,17 +60,19 @@ def _nearest(content: bytes, old: str) -> str:
     lines = content.decode("utf-8", "replace").splitlines()[:NEAREST_LINES]
     if not wanted or not lines:
         return " The file is empty." if not content else ""
-    # The line most like the longest wanted one anchors the window: comparing whole windows everywhere is quadratic.
+    # The line most like the longest wanted one anchors the window: comparing whole windows everywhere is quadratic, and
+    # so is a full comparison of two lines, which only those get that the cheap one finds likely.
     key = max(range(len(wanted)), key=lambda i: len(wanted[i].strip()))
     matcher = difflib.SequenceMatcher(autojunk=False)
-    matcher.set_seq2(wanted[key].strip()[:400])
-    best, at = 0.0, -1
-    for number, line in enumerate(lines):
-        matcher.set_seq1(line.strip()[:400])
-        if matcher.real_quick_ratio() > best and matcher.quick_ratio() > best:
-            ratio = matcher.ratio()
-            if ratio > best:
-                best, at = ratio, number
+    matcher.set_seq2(wanted[key].strip()[:COMPARED_WIDTH])
+
+    def alike(number: int, measure: Callable[[], float]) -> float:
+        matcher.set_seq1(lines[number].strip()[:COMPARED_WIDTH])
+        return measure()
+
+    likely = heapq.nlargest(COMPARED_LINES, range(len(lines)), key=lambda n: alike(n, matcher.quick_ratio))
+    best, at = max(((alike(number, matcher.ratio), -number) for number in likely), default=(0.0, 0))
+    at = -at
     if best < NEAREST_RATIO:
         return ""
     first = max(0, at - key)

@@ -3,28 +3,33 @@
     async with Episode.start(task, provider) as episode:
         observation = await episode.step(ToolCall("bash", {"command": "ls"}))
         verdict = await episode.finish()
+
+`Episode.step` takes one action, `Episode.turn` the calls of one message.
 """
 
 from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import anyio
-from pydantic import BaseModel, ConfigDict, Field, field_validator
 
+from codeenv.briefing import system_message, task_message
 from codeenv.grading import GRADING_RESERVE, box_spec, grade, workspace_of
 from codeenv.grading.verdict import Outcome, Verdict
 from codeenv.observation import TokenCounter
 from codeenv.prompts import Prompts, default_prompts
 from codeenv.sandbox.api import ExportTooLarge, Sandbox, SandboxError, SandboxExpired, SandboxProvider, SandboxSpec
+from codeenv.settings import EpisodeSettings
 from codeenv.task import Task
 from codeenv.text_protocol import parse
-from codeenv.tools import Observation, Toolbox, ToolCall, definitions, select_tools
+from codeenv.tools import Observation, Toolbox, ToolCall
+
+__all__ = ["Action", "Episode", "EpisodeSettings", "Over", "Tally", "counter", "system_message", "task_message"]
 
 Action = ToolCall | str
 """A tool call; in the text protocol, a message with fenced blocks."""
@@ -35,30 +40,6 @@ Over = Literal["", "submitted", "no_action", "turns", "time", "expired", "stoppe
 CALLS_PER_TURN = 32
 IDLE_TURNS = 2  # messages without any action, one after the other, that end an episode
 SHORTEST_COMMAND = 1.0  # seconds that a command gets however near the deadline is
-
-
-class EpisodeSettings(BaseModel):
-    """How episodes are played."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    protocol: Literal["tools", "text"] = "tools"
-    tools: tuple[str, ...] = select_tools(None)
-    max_turns: int = Field(30, ge=0)
-    """Messages of the policy; 0: no limit."""
-    command_timeout: float = Field(60.0, gt=0)
-    """Seconds for one command."""
-    ttl_seconds: float = Field(1800.0, ge=10)
-    """Life of the box. The episode ends a reserve for grading earlier (the soft deadline)."""
-    observation_tokens: int = Field(2000, ge=64)
-    """Budget of one tool's output; a status line may come on top."""
-    feedback: Literal["pass_fail", "counts", "messages"] = "counts"
-    """How much `run_tests` shows."""
-
-    @field_validator("tools", mode="before")
-    @classmethod
-    def _known(cls, value: object) -> object:
-        return select_tools(None if value is None else list(value)) if not isinstance(value, str) else (value,)  # type: ignore[call-overload]
 
 
 @dataclass
@@ -99,6 +80,8 @@ class Episode:
         self._spec = spec
         self._prompts = prompts
         self._idle = 0
+        self._fault: SandboxError | None = None
+        self._command_timeout = task.limits.command_timeout or settings.command_timeout
         reserve = min(task.grader.timeout + GRADING_RESERVE, settings.ttl_seconds / 2)
         self._deadline = time.monotonic() - create_seconds + settings.ttl_seconds - reserve
         self._toolbox = Toolbox(
@@ -121,7 +104,7 @@ class Episode:
         spec: SandboxSpec | None = None,
         prompts: Prompts | None = None,
         **settings: Any,
-    ) -> AsyncIterator[Episode]:
+    ) -> AsyncGenerator[Episode]:
         """An episode for the length of an `async with`; its box is gone afterwards, whatever happened.
 
         `settings` are the fields of `EpisodeSettings`; `spec` what the boxes are like where the task does not say.
@@ -229,11 +212,12 @@ class Episode:
             self.over = "time"
             call = ToolCall(call.name, id=call.id, fault="the episode's time is up")
         try:
-            timeout = min(self.settings.command_timeout, max(left, SHORTEST_COMMAND))
+            timeout = min(self._command_timeout, max(left, SHORTEST_COMMAND))
             observation = await self._toolbox.call(call, timeout=timeout)
         except SandboxExpired as error:
             self.over = "expired"
-            observation = Observation(f"[{error}]", call.name, failed=True, done=True)
+            name = call.name if call.name in self.settings.tools else "unknown"
+            observation = Observation(f"[{error}]", name, failed=True, done=True)
         if observation.done and not self.over:
             self.over = "submitted"
         self._count(observation)
@@ -241,7 +225,9 @@ class Episode:
 
     def _idle_turn(self) -> Observation:
         self._idle += 1
-        if self._idle >= IDLE_TURNS:
+        if self._deadline <= time.monotonic():
+            self.over = "time"
+        elif self._idle >= IDLE_TURNS:
             self.over = "no_action"
         elif self.settings.max_turns and self.tally.turns >= self.settings.max_turns:
             self.over = "turns"
@@ -264,11 +250,14 @@ class Episode:
         self.tally.test_runs += 1
         started = time.monotonic()
         try:
-            try:
-                left = await self.sandbox.export()
-            except ExportTooLarge as error:
-                return Verdict(outcome="failed", reason=str(error))
-            return await grade(self.task, left, self._provider, self._spec)
+            # What is graded now may take as long as the episode has left, and not from the reserve for the end.
+            with anyio.move_on_after(max(self._deadline - started, SHORTEST_COMMAND)):
+                try:
+                    left = await self.sandbox.export()
+                except (ExportTooLarge, OSError) as error:
+                    return Verdict(outcome="failed", reason=_unreadable(error))
+                return await grade(self.task, left, self._provider, self._spec)
+            return Verdict(outcome="failed", reason="the episode's time ran out before the tests had ended")
         finally:
             self.tally.grade_seconds += time.monotonic() - started
 
@@ -287,29 +276,38 @@ class Episode:
         """
         if self.verdict is not None:
             return self.verdict
+        if self._fault is not None:
+            raise self._fault
         started = time.monotonic()
         limited = self.over in ("turns", "time", "stopped")
         try:
             self.verdict = await self._judge("limit" if limited else None)
+        except SandboxError as error:
+            self._fault = error
+            raise
         finally:
             self.tally.grade_seconds += time.monotonic() - started
             await self.close()
         return self.verdict
 
     async def _judge(self, outcome: Outcome | None) -> Verdict:
-        expired = Verdict(outcome="expired", reason=f"the box reached its time to live of {self.settings.ttl_seconds:g} s")
+        expired = Verdict(
+            outcome="expired", reason=f"the box reached its time to live of {self.settings.ttl_seconds:g} s"
+        )
         if self.over == "expired":
             return expired
         try:
             left = await self.sandbox.export(stop_processes=True)
         except SandboxExpired:
             return expired
-        except ExportTooLarge as error:
-            return Verdict(outcome=outcome or "failed", reason=str(error))
+        except (ExportTooLarge, OSError) as error:
+            return Verdict(outcome=outcome or "failed", reason=_unreadable(error))
         finally:
             await self.close()
         verdict = await grade(self.task, left, self._provider, self._spec)
-        return verdict.model_copy(update={"outcome": outcome or verdict.outcome, "reason": verdict.reason or self._why(outcome)})
+        return verdict.model_copy(
+            update={"outcome": outcome or verdict.outcome, "reason": verdict.reason or self._why(outcome)}
+        )
 
     def _why(self, outcome: Outcome | None) -> str:
         reasons = {"turns": f"all {self.settings.max_turns} turns were used", "time": "the episode's time ran out"}
@@ -322,27 +320,14 @@ class Episode:
             await self.sandbox.close()
 
 
+def _unreadable(error: Exception) -> str:
+    """A workspace that cannot be taken: the policy's doing, as nobody else can take its own files from it."""
+    return str(error) if isinstance(error, ExportTooLarge) else f"the workspace cannot be read: {error}"
+
+
 _counter = TokenCounter()
 
 
 def counter() -> TokenCounter:
     """The process's one token counter: its tables are large, and an estimate must not change half way."""
     return _counter
-
-
-def system_message(settings: EpisodeSettings, prompts: Prompts, workdir: str) -> str:
-    """What every episode of these settings begins with."""
-    return prompts.render(
-        "system.j2",
-        workdir=workdir,
-        protocol=settings.protocol,
-        tools=definitions(settings.tools),
-        tool_names=settings.tools,
-        command_timeout=f"{settings.command_timeout:g}",
-        max_turns=settings.max_turns,
-    ).strip()
-
-
-def task_message(task: Task, prompts: Prompts, workdir: str) -> str:
-    """What the policy reads of a task."""
-    return prompts.render("task.j2", instruction=task.instruction, files=sorted(task.files), workdir=workdir).strip()

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, replace
 
-from codeenv.sandbox.api import MiB, ExecResult, Sandbox
+from codeenv.sandbox.api import ExecResult, MiB, Sandbox
 
 ENVIRONMENT_LIMIT = 90_000  # bytes; the kernel takes 131,072 in one variable
 STATE_LIMIT = 2 * ENVIRONMENT_LIMIT  # of it and what else may stand on that stream; half is kept of each end
@@ -18,9 +18,9 @@ START, END = b"\0state\0", b"\0end\0"
 KEPT_OUTPUTS = 8  # files with whole outputs that stay in the box, and
 KEPT_BYTES = 128 * MiB  # their size in all: they share the disk with everything else
 
-# Everything comes in by variables, so that `pkill -f` or `ps` in a command do not meet the command itself. Descriptor 137
-# is one that no script uses. What a command can redefine is called through `builtin`. The last group is read as a whole:
-# a syntax error in the command makes bash drop what it has read, and no more of ours may follow it.
+# Everything comes in by variables, so that `pkill -f` or `ps` in a command do not meet the command itself. Descriptor
+# 137 is one that no script uses. What a command can redefine is called through `builtin`. The last group is read as a
+# whole: a syntax error in the command makes bash drop what it has read, and no more of ours may follow it.
 WRAPPER = r"""
 exec 137>&2 2>&1
 set -- "$__codeenv_command" "$__codeenv_exports" "$__codeenv_cwd" "$__codeenv_workdir"

@@ -14,7 +14,24 @@ from codeenv.sandbox.archive import clean_path
 
 ID_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._-]*(/[A-Za-z0-9][A-Za-z0-9._-]*)*$"
 
-Files = Mapping[Annotated[str, AfterValidator(clean_path)], bytes]
+
+def _path(path: str) -> str:
+    try:
+        path.encode()
+    except UnicodeEncodeError as error:
+        raise ValueError(f"{path!r} is not valid Unicode") from error
+    return clean_path(path)
+
+
+def _no_file_below_a_file(files: Mapping[str, bytes]) -> Mapping[str, bytes]:
+    for path in files:
+        parents = (path[:at] for at, char in enumerate(path) if char == "/")
+        if (parent := next((p for p in parents if p in files), None)) is not None:
+            raise ValueError(f"{path!r} lies below {parent!r}, which is a file")
+    return files
+
+
+Files = Annotated[Mapping[Annotated[str, AfterValidator(_path)], bytes], AfterValidator(_no_file_below_a_file)]
 
 
 class TaskError(ValueError):
@@ -23,28 +40,30 @@ class TaskError(ValueError):
     def __init__(self, faults: list[str]) -> None:
         self.faults = faults
         count = len(faults)
-        super().__init__("\n".join([f"{count} fault{'s' * (count > 1)} in tasks:", *faults]) if count > 1 else faults[0])
+        super().__init__(
+            "\n".join([f"{count} fault{'s' * (count > 1)} in tasks:", *faults]) if count > 1 else faults[0]
+        )
 
 
 class Strict(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 
 
 class Limits(Strict):
     """Ceilings of a task's boxes; what is absent comes from the environment's settings. MiB, seconds."""
 
-    memory_mb: int | None = Field(None, ge=64)
-    disk_mb: int | None = Field(None, ge=1)
-    processes: int | None = Field(None, ge=8)
-    cpus: float | None = Field(None, gt=0)
-    command_timeout: float | None = Field(None, gt=0)
+    memory_mb: int | None = Field(default=None, ge=64)
+    disk_mb: int | None = Field(default=None, ge=1)
+    processes: int | None = Field(default=None, ge=8)
+    cpus: float | None = Field(default=None, gt=0)
+    command_timeout: float | None = Field(default=None, gt=0)
 
 
 class PytestGrader(Strict):
     """pytest runs the hidden tests in a fresh box. A pass needs exit code 0 and a record of every expected test."""
 
     kind: Literal["pytest"] = "pytest"
-    timeout: float = Field(60.0, gt=0)
+    timeout: float = Field(default=60.0, gt=0)
     """Seconds for the whole run."""
     expected: tuple[str, ...] = ()
     """Test functions (`test_x.py::test_name`) that must have run; empty: all that the test files define."""
@@ -57,8 +76,8 @@ class StdioGrader(Strict):
     command: tuple[str, ...] = Field(min_length=1)
     compare: Literal["tokens", "exact"] = "tokens"
     """tokens: split at white space. exact: line by line, trailing blanks and trailing empty lines apart."""
-    case_timeout: float = Field(10.0, gt=0)
-    timeout: float = Field(120.0, gt=0)
+    case_timeout: float = Field(default=10.0, gt=0)
+    timeout: float = Field(default=120.0, gt=0)
     """Seconds for all cases together."""
 
 
@@ -66,8 +85,8 @@ Grader = Annotated[PytestGrader | StdioGrader, Field(discriminator="kind")]
 
 
 class Task(Strict):
-    """One task. Frozen. `tests`, `solution` and `wrong` are hidden: they never enter a prompt, a row, a log or a result, so
-    they are left out of the repr."""
+    """One task. Frozen. `tests`, `solution` and `wrong` are hidden: they never enter a prompt, a row, a log or a
+    result, so they are left out of the repr, and errors quote no values."""
 
     id: str = Field(pattern=ID_PATTERN, max_length=200)
     instruction: str = Field(min_length=1)
@@ -76,7 +95,7 @@ class Task(Strict):
     executable: frozenset[str] = frozenset()
     """Paths of `files`, `tests` or `solution` that have the execute bit."""
     tests: Files = Field(default_factory=dict, repr=False)
-    solution: Files | None = Field(None, repr=False)
+    solution: Files | None = Field(default=None, repr=False)
     """Laid over `files`, passes the tests."""
     wrong: Mapping[str, Files] = Field(default_factory=dict, repr=False)
     """By name, each laid over `files`: plausible, and failing."""
@@ -100,7 +119,7 @@ class Task(Strict):
             if not inputs or inputs != outputs:
                 odd = ", ".join(sorted(inputs ^ outputs)) or "there is none"
                 raise ValueError(f"tests: the stdio grader needs pairs NAME.in and NAME.out ({odd})")
-        elif not any(re.search(r"(^|/)test_[^/]*\.py$", name) for name in self.tests):
+        elif not any(re.search(r"(^|/)(test_[^/]*|[^/]*_test)\.py$", name) for name in self.tests):
             raise ValueError("tests: the pytest grader needs at least one test_*.py")
         return self
 

@@ -1,7 +1,7 @@
 """Grading: the exported workspace, a fresh box, the hidden tests, a verdict.
 
-A kind is one small module with `async run(task, grader, box) -> Report`. What the policy left behind enters the box before any
-hidden test does; the box serves one grading and goes.
+A kind is one small module with `async run(task, grader, box) -> Report`. What the policy left behind enters the box
+before any hidden test does; the box serves one grading and goes.
 """
 
 from __future__ import annotations
@@ -78,7 +78,11 @@ async def grade(task: Task, left: Archive, provider: SandboxProvider, spec: Sand
     spec = spec.model_copy(update={"ttl_seconds": grader.timeout + GRADING_RESERVE})
     try:
         async with _turn(provider), provider.create(spec) as box:
-            await box.import_(judged_workspace(task, left))
+            try:
+                await box.import_(judged_workspace(task, left))
+            except OSError as error:
+                # Full of holes or hard links, it takes more room here than where it was made: the policy's doing.
+                return Verdict(outcome="failed", reason=f"the workspace does not fit a fresh box: {error}")
             if isinstance(grader, PytestGrader):
                 report = await pytest_kind.run(task, grader, box)
             else:
@@ -87,9 +91,11 @@ async def grade(task: Task, left: Archive, provider: SandboxProvider, spec: Sand
         seconds = time.monotonic() - started
         raise type(error)(str(error), stage=f"grading: {error.stage}", seconds=seconds) from error
     except OSError as error:
-        # What the box itself refuses (a full disk): the export fitted its limits, so the box is at fault.
+        # The hidden tests' own files do not fit, or the like: nothing that a policy can bring about.
         seconds = time.monotonic() - started
-        raise SandboxError(f"the grading box refused a file: {error}", stage="grading: import", seconds=seconds) from error
+        raise SandboxError(
+            f"the grading box refused a file: {error}", stage="grading: import", seconds=seconds
+        ) from error
     solved = report.exit_code == 0 and bool(report.tests) and all(test.passed for test in report.tests)
     return Verdict(
         outcome="solved" if solved else "failed",

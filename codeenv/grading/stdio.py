@@ -1,5 +1,5 @@
-"""The `stdio` kind: a program, its input, its output. The comparison is made here, outside the program's box, which never
-holds an expected output."""
+"""The `stdio` kind: a program, its input, its output. The comparison is made here, outside the program's box, which
+never holds an expected output."""
 
 from __future__ import annotations
 
@@ -42,26 +42,26 @@ def _fault(done: ExecResult, expected: bytes, grader: StdioGrader) -> str:
         return f"no end within {done.seconds:.1f} s"
     if done.exit_code != 0:
         return f"exit code {done.exit_code}: {done.stderr[-SHOWN:].decode('utf-8', 'replace').strip()}"
-    if done.truncated and done.stdout_bytes > len(done.stdout):
+    if done.stdout_bytes > len(done.stdout):
         return f"{done.stdout_bytes} bytes of output, far more than expected"
-    got, want = done.stdout.decode("utf-8", "replace"), expected.decode("utf-8", "replace")
+    # As bytes: decoded, all that is no UTF-8 would be alike, and some thirty characters would be blanks or line ends.
     if grader.compare == "tokens":
-        return _first_difference(got.split(), want.split(), "token")
-    return _first_difference(_lines(got), _lines(want), "line")
+        return _first_difference(done.stdout.split(), expected.split(), "token")
+    return _first_difference(_lines(done.stdout), _lines(expected), "line")
 
 
-def _lines(text: str) -> list[str]:
-    lines = [line.rstrip() for line in text.splitlines()]
+def _lines(text: bytes) -> list[bytes]:
+    lines = [line.rstrip() for line in text.split(b"\n")]
     while lines and not lines[-1]:
         lines.pop()
     return lines
 
 
-def _first_difference(got: list[str], want: list[str], unit: str) -> str:
+def _first_difference(got: list[bytes], want: list[bytes], unit: str) -> str:
     """Where the output goes wrong, showing what the program printed and never what was expected of it."""
     for number, (ours, theirs) in enumerate(zip(got, want, strict=False), 1):
         if ours != theirs:
-            return f"{unit} {number} is wrong: {ours[:SHOWN]!r}"
+            return f"{unit} {number} is wrong: {ours[:SHOWN].decode('utf-8', 'replace')!r}"
     if len(got) != len(want):
         return f"{len(got)} {unit}s of output, {'more' if len(got) > len(want) else 'fewer'} than expected"
     return ""

@@ -24,8 +24,9 @@ class TestResult(BaseModel):
 
 
 class Verdict(BaseModel):
-    """How a workspace was judged. `reward` is 1.0 when solved (exit code 0 and evidence of every expected test), else 0.0.
-    `exit_code` is the test run's own, None when nothing was run. `seconds` is the whole grading, boxes included."""
+    """How a workspace was judged. `reward` is 1.0 when solved (exit code 0 and evidence of every expected test), else
+    0.0. `exit_code` is the test run's own, None when nothing was run. `seconds` is the whole grading, boxes
+    included."""
 
     model_config = ConfigDict(frozen=True)
 

@@ -17,15 +17,15 @@ def shipped() -> list[str]:
 
 
 def load_tasks(dataset: str | Path) -> list[Task]:
-    """The tasks of a shipped set (`starter`), of one task of it (`starter/<id>`), of a directory (of tasks, or one task), or of a
-    JSONL file.
+    """The tasks of a shipped set (`starter`), of one task of it (`starter/<id>`), of a directory (of tasks, or one
+    task), or of a JSONL file. What begins with `.`, `/` or `~` is always a path.
 
     :raises TaskError: tasks are malformed, all faults at once; or there are none; or two have one id.
     :raises FileNotFoundError: there is no such dataset; the message lists the shipped ones.
     """
     named = resource("datasets") / str(dataset)
     path = Path(dataset).expanduser()
-    if not path.is_absolute() and ".." not in path.parts and named.is_dir():
+    if not str(dataset).startswith((".", "/", "~")) and ".." not in path.parts and named.is_dir():
         path = named
     if path.is_dir():
         tasks = load_directory(path)
@@ -34,9 +34,9 @@ def load_tasks(dataset: str | Path) -> list[Task]:
     elif path.is_file():
         raise TaskError([f"{path}: a file of tasks must be JSONL and end in .jsonl"])
     else:
-        raise FileNotFoundError(
-            f"no dataset {str(dataset)!r}: neither a shipped set ({', '.join(shipped())}) nor a directory of tasks nor a .jsonl file"
-        )
+        sets = ", ".join(shipped())
+        text = f"no dataset {str(dataset)!r}: neither a shipped set ({sets}) nor a directory of tasks nor a .jsonl file"
+        raise FileNotFoundError(text)
     if not tasks:
         raise TaskError([f"{path}: no tasks; each is a folder with a task.toml"])
     twice = sorted(name for name, count in Counter(task.id for task in tasks).items() if count > 1)

@@ -6,11 +6,12 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from codeenv.sandbox.archive import Archive
-from codeenv.task import Task, TaskError
+from codeenv.task import Limits, PytestGrader, StdioGrader, Task, TaskError
 
+FOLDERS = ("workspace", "tests", "solution", "wrong")
 KEYS = ("grader", "limits", "metadata", "protected", "packages", "python", "image")
 
 
@@ -21,7 +22,9 @@ def load_directory(root: Path) -> list[Task]:
     """
     folders = [root] if (root / "task.toml").is_file() else sorted(p.parent for p in root.glob("*/task.toml"))
     strays = [p for p in sorted(root.iterdir()) if p.is_dir() and p not in folders and _looks_like_a_task(p)]
-    faults = [f"{stray}: task.toml is missing (tables: grader, limits, metadata)" for stray in strays if root not in folders]
+    faults = [
+        f"{stray}: task.toml is missing (tables: grader, limits, metadata)" for stray in strays if root not in folders
+    ]
     tasks: list[Task] = []
     for folder in folders:
         try:
@@ -46,6 +49,12 @@ def load_task(folder: Path) -> Task:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise TaskError([f"{config}: not valid TOML: {error}"]) from error
     faults += [f"{config}: {key}: unknown; allowed: {', '.join(KEYS)}" for key in settings if key not in KEYS]
+    faults += [
+        f"{path}: unknown; the folders of a task are {', '.join(FOLDERS)}"
+        for path in sorted(folder.iterdir())
+        if path.is_dir() and path.name not in FOLDERS and not path.name.startswith((".", "_"))
+    ]
+    faults += [f"{folder / name}: must be a folder" for name in FOLDERS if (folder / name).is_file()]
     instruction = folder / "instruction.md"
     try:
         text = instruction.read_text(encoding="utf-8")
@@ -55,7 +64,11 @@ def load_task(folder: Path) -> Task:
     except UnicodeDecodeError as error:
         faults.append(f"{instruction}: must be UTF-8: {error}")
         text = "-"
-    trees = {name: Archive.from_directory(folder / name) for name in ("workspace", "tests", "solution") if (folder / name).is_dir()}
+    trees = {
+        name: Archive.from_directory(folder / name)
+        for name in ("workspace", "tests", "solution")
+        if (folder / name).is_dir()
+    }
     wrong = {p.name: Archive.from_directory(p) for p in sorted(folder.glob("wrong/*")) if p.is_dir()}
     fields = {
         "id": folder.name,
@@ -80,9 +93,17 @@ def describe(error: ValidationError, where: Path | str) -> list[str]:
     """One line a fault: where, which field, what is allowed. Hidden content is never quoted."""
     lines: list[str] = []
     for fault in error.errors(include_url=False, include_input=False):
-        field = ".".join(str(part) for part in fault["loc"] if part not in ("pytest", "stdio")) or "task"
+        # Without the tag of the grader's kind, and pydantic's word for "the key itself".
+        parts = [str(part) for at, part in enumerate(fault["loc"]) if not (at == 1 and fault["loc"][0] == "grader")]
+        field = ".".join(part for part in parts if part != "[key]") or "task"
         message = fault["msg"].removeprefix("Value error, ")
         if fault["type"] == "extra_forbidden":
-            message = "unknown field"
+            message = f"unknown; allowed: {', '.join(_siblings(fault['loc']))}"
         lines.append(f"{where}: {message if message.startswith('tests:') else f'{field}: {message}'}")
     return lines
+
+
+def _siblings(loc: tuple[int | str, ...]) -> list[str]:
+    """The fields that are known where a field is not."""
+    models: dict[object, type[BaseModel]] = {"limits": Limits, "pytest": PytestGrader, "stdio": StdioGrader}
+    return [*(models.get(loc[-2], Task) if len(loc) > 1 else Task).model_fields]

@@ -1,4 +1,5 @@
-"""Tasks from a JSONL file: one JSON object a line, the fields of `Task`; files as text, or `{"base64": ...}` for bytes."""
+"""Tasks from a JSONL file: one JSON object a line, the fields of `Task`; files as text, or `{"base64": ...}` for
+bytes."""
 
 from __future__ import annotations
 
@@ -21,19 +22,19 @@ def load_jsonl(path: Path) -> list[Task]:
     """Every task of the file, in its order; empty lines are passed over. :raises TaskError: all faults at once."""
     tasks: list[Task] = []
     faults: list[str] = []
-    with path.open(encoding="utf-8") as lines:
+    with path.open("rb") as lines:  # as bytes: one line that is no UTF-8 is one fault
         for number, line in enumerate(lines, 1):
             if not line.strip():
                 continue
             where = f"{path}:{number}"
             try:
-                row = json.loads(line)
+                row = json.loads(line.decode("utf-8-sig" if number == 1 else "utf-8"))
                 if not isinstance(row, dict):
                     raise ValueError("a line must be one JSON object")
                 tasks.append(Task.model_validate(_decoded(cast(dict[str, Any], row))))
             except ValidationError as error:
                 faults += describe(error, where)
-            except ValueError as error:
+            except (ValueError, RecursionError) as error:
                 faults.append(f"{where}: {error}")
     if faults:
         raise TaskError(faults)
@@ -48,7 +49,7 @@ def dump_task(task: Task) -> str:
             plain[field] = {name: _encode(data) for name, data in plain[field].items()}
     plain["wrong"] = {name: {p: _encode(d) for p, d in files.items()} for name, files in plain["wrong"].items()}
     plain["executable"] = sorted(task.executable)
-    return json.dumps(plain, ensure_ascii=False, default=list)
+    return json.dumps(plain, ensure_ascii=False, default=str)
 
 
 def _encode(data: bytes) -> str | dict[str, str]:

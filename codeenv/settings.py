@@ -1,0 +1,36 @@
+"""How episodes are played."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Literal, cast
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator
+
+from codeenv.calls import select_tools
+
+
+class EpisodeSettings(BaseModel):
+    """Every setting of an episode."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    protocol: Literal["tools", "text"] = "tools"
+    tools: tuple[str, ...] = select_tools(None)
+    max_turns: int = Field(default=30, ge=0)
+    """Messages of the policy; 0: no limit."""
+    command_timeout: float = Field(default=60.0, gt=0)
+    """Seconds for one command."""
+    ttl_seconds: float = Field(default=1800.0, ge=10)
+    """Life of the box. The episode ends a reserve for grading earlier (the soft deadline)."""
+    observation_tokens: int = Field(default=2000, ge=64)
+    """Budget of one tool's output; a status line may come on top."""
+    feedback: Literal["pass_fail", "counts", "messages"] = "counts"
+    """How much `run_tests` shows."""
+
+    @field_validator("tools", mode="before")
+    @classmethod
+    def _known(cls, value: object) -> object:
+        if value is None or isinstance(value, str):
+            return select_tools([value] if value else None)
+        return select_tools([str(name) for name in cast(Iterable[object], value)])
