@@ -78,25 +78,23 @@ def test_eval_of_two_policies(dataset: Path, tmp_path: Path) -> None:
 
 
 def test_eval_of_a_model_in_the_text_protocol(tmp_path: Path) -> None:
-    """A 'model' behind an endpoint, one task of which it cannot answer: outcome model, counted apart."""
-    tasks = [double_task(0), double_task(1, solution=None)]
+    """A 'model' behind an endpoint. One task it cannot answer (outcome `model`), and one has files that no box of 1 MiB
+    can hold (`infra`): both are counted apart, and the second makes the exit code 1."""
+    big: Any = {"files": {"big.bin": bytes(3 * 1024 * 1024)}, "limits": {"disk_mb": 1}}
+    tasks = [double_task(0), double_task(1, solution=None), double_task(2, **big)]
     dataset = written(tmp_path, tasks)
     with serve_in_thread("oracle", tasks) as server:
-        further = ("--protocol", "text", "--max-turns", "9", "-a", '{"feedback": "pass_fail"}')
+        further = ("--protocol", "text", "--max-turns", "9", "-a", '{"feedback": "pass_fail"}', "--max-retries", "0")
         done = codeenv("eval", dataset, "-m", "oracle", "-b", server.base_url, *further)
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == 1, done.stderr
     rows = [line.split()[:4] for line in done.stdout.splitlines() if line.strip().startswith("double-")]
-    assert rows == [["double-0", "solved", "1/1", "5"], ["double-1", "model", "-", "-"]]
-    assert "oracle: solved 1 of 1, mean reward 1.000; not counted: 1 model\n" in done.stdout
+    assert rows == [
+        ["double-0", "solved", "1/1", "5"],
+        ["double-1", "model", "-", "-"],
+        ["double-2", "infra", "-", "-"],
+    ]
+    assert "oracle: solved 1 of 1, mean reward 1.000; not counted: 1 infra, 1 model\n" in done.stdout
     assert "has no solution" in done.stdout
-
-
-def test_eval_ends_in_1_after_infra(tmp_path: Path) -> None:
-    """The file system of a box of 1 MiB has no room for the task's files: the box cannot be made."""
-    dataset = written(tmp_path, [double_task(files={"big.bin": bytes(3 * 1024 * 1024)})])
-    done = codeenv("eval", dataset, "-a", '{"limits": {"disk_mb": 1}}', "--max-retries", "0")
-    assert done.returncode == 1, done.stdout + done.stderr
-    assert "oracle: solved 0 of 0, mean reward -; not counted: 1 infra\n" in done.stdout
     assert "do not fit the box" in done.stdout
 
 

@@ -178,5 +178,5 @@ def _totals(name: str, rollouts: list[Rollout]) -> str:
     solved = sum(rollout.solved for rollout in rollouts)
     mean = f"{sum(rewards) / len(rewards):.3f}" if rewards else "-"
     apart: Mapping[str, int] = Counter(rollout.outcome for rollout in rollouts if not rollout.counts)
-    ends = "".join(f"; not counted: {count} {outcome}" for outcome, count in sorted(apart.items()))
-    return f"{name}: solved {solved} of {len(rewards)}, mean reward {mean}{ends}"
+    end = f"; not counted: {', '.join(f'{n} {outcome}' for outcome, n in sorted(apart.items()))}" if apart else ""
+    return f"{name}: solved {solved} of {len(rewards)}, mean reward {mean}{end}"

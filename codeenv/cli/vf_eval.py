@@ -142,5 +142,5 @@ def _message(error: Any) -> str:
     if isinstance(error, Mapping):
         found = cast(Mapping[str, Any], error)
         message = found.get("message")
-        error = found.get("error_chain_str") if message in (None, "", found.get("error")) else message
+        error = found.get("error_chain_repr") if message in (None, "", found.get("error")) else message
     return " ".join(str(error or "").split())

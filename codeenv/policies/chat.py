@@ -165,3 +165,5 @@ def _block(call: ToolCall) -> str:
         raise PolicyError(
             f"a call of {call.name!r} lacks the argument {error}, without which there is no block"
         ) from error
+    except ValueError as error:
+        raise PolicyError(f"a call of {call.name!r} cannot be written as a block: {error}") from error

@@ -37,7 +37,7 @@ def carries(call: ToolCall) -> bool:
         return False
     try:
         return parse(write(call.name, arguments), [call.name]) == [Block(call.name, arguments)]
-    except KeyError:
+    except (KeyError, ValueError):
         return False
 
 

@@ -78,4 +78,4 @@ def _blocks(tools: Sequence[str]) -> list[Message]:
         bodies.append(f"```edit_file a.py\n{OLD}\nold\n```")
     # Those that hold no call at all get one more block behind them: two in a row would end the episode.
     inert = (1, 2, 7, 9)
-    return [Message(f"{body}\n```read_file {{}}\n```" if n in inert else body) for n, body in enumerate(bodies)]
+    return [Message(f"{body}\n```{tool}\ntrue\n```" if n in inert else body) for n, body in enumerate(bodies)]
