@@ -30,14 +30,16 @@ __codeenv_save() {
   { builtin set +eux; builtin printf '\0state\0%s\0' "${PWD-}"; builtin export -p; builtin printf '\0end\0'; } >&137
 } 2>/dev/null
 readonly -f __codeenv_save
-if [[ $2 ]]; then unset -v $(compgen -e); eval "$2"; fi 2>/dev/null
-set -- "$1" "${OLDPWD-}" "$3" "$4"
+if [[ $2 ]]; then unset -v $(compgen -e); fi
 if ! cd -- "$3" 2>/dev/null; then
   if cd -- "$4" 2>/dev/null; then echo "[the directory $3 is gone; now in $4]"
   else cd /; echo "[the directory $3 cannot be entered; now in /]"; fi
+  set -- "$1" "$2" "$PWD"
 fi
 unset OLDPWD
-export OLDPWD ${2:+"OLDPWD=$2"}
+export OLDPWD
+eval "$2" 2>/dev/null
+[[ $PWD == "$3" ]] || PWD=$3
 trap '{ [[ ${__codeenv-} ]] || __codeenv_save; } 2>/dev/null' EXIT
 __codeenv=$1
 set --

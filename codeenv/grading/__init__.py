@@ -18,12 +18,13 @@ from codeenv.grading import pytest as pytest_kind
 from codeenv.grading import stdio as stdio_kind
 from codeenv.grading.report import Report
 from codeenv.grading.verdict import Outcome, TestResult, Verdict
-from codeenv.sandbox.api import SandboxError, SandboxProvider, SandboxSpec
+from codeenv.sandbox.api import MiB, SandboxError, SandboxProvider, SandboxSpec
 from codeenv.sandbox.archive import Archive
 from codeenv.task import PytestGrader, Task
 
 __all__ = ["Outcome", "Report", "TestResult", "Verdict", "box_spec", "grade", "workspace_of"]
 
+BLOCK = 4096  # bytes of a disk that a file takes at least
 GRADING_RESERVE = 30.0  # seconds that a grading may need beyond its tests: boxes, files
 
 
@@ -76,13 +77,14 @@ async def grade(task: Task, left: Archive, provider: SandboxProvider, spec: Sand
     started = time.monotonic()
     grader = task.grader
     spec = spec.model_copy(update={"ttl_seconds": grader.timeout + GRADING_RESERVE})
+    judged = judged_workspace(task, left)
+    room = sum(-(-entry.size // BLOCK) * BLOCK for entry in judged if entry.kind == "file")
+    if room > spec.disk_mb * MiB:
+        # Full of holes or hard links, it takes more room in a fresh box than where it was made: the policy's doing.
+        return Verdict(outcome="failed", reason=f"the workspace takes {room} bytes, more than the box's disk")
     try:
         async with _turn(provider), provider.create(spec) as box:
-            try:
-                await box.import_(judged_workspace(task, left))
-            except OSError as error:
-                # Full of holes or hard links, it takes more room here than where it was made: the policy's doing.
-                return Verdict(outcome="failed", reason=f"the workspace does not fit a fresh box: {error}")
+            await box.import_(judged)
             if isinstance(grader, PytestGrader):
                 report = await pytest_kind.run(task, grader, box)
             else:
@@ -91,7 +93,7 @@ async def grade(task: Task, left: Archive, provider: SandboxProvider, spec: Sand
         seconds = time.monotonic() - started
         raise type(error)(str(error), stage=f"grading: {error.stage}", seconds=seconds) from error
     except OSError as error:
-        # The hidden tests' own files do not fit, or the like: nothing that a policy can bring about.
+        # What the box itself refuses (a full disk): what was to go in fits, so the box is at fault.
         seconds = time.monotonic() - started
         raise SandboxError(
             f"the grading box refused a file: {error}", stage="grading: import", seconds=seconds
