@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from typing import Literal, Protocol, runtime_checkable
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from codeenv.sandbox.archive import Archive, ArchiveLimits, Entry
 
@@ -73,6 +74,13 @@ class SandboxSpec(BaseModel):
     """The box is destroyed this long after its creation, whatever happens to us."""
     env: Mapping[str, str] = Field(default_factory=dict)
     workdir: str = "/workspace"
+
+    @field_validator("workdir")
+    @classmethod
+    def _is_a_place(cls, value: str) -> str:
+        if not value.startswith("/") or value == "/" or "\0" in value or posixpath.normpath(value) != value:
+            raise ValueError("must be an absolute path, normal, and not the root itself")
+        return value
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from collections.abc import Awaitable, Callable, Generator, Sequence
 from contextlib import contextmanager, suppress
 
 import anyio
+import anyio.lowlevel
 
 from codeenv.sandbox.api import SandboxLost
 from codeenv.sandbox.box.wire import frames, pack, unpack
@@ -43,6 +44,7 @@ class Channel:
         self._answers: dict[int, Answer] = {}
         self._next = 0
         self._reading = False
+        self._watches = 0
         self._sending = anyio.Lock()
         self._outbox = bytearray()
         self.closed = False
@@ -80,16 +82,19 @@ class Channel:
         await self._send(data)
 
     def close(self) -> None:
-        """At once; the agent sees the end of its input and takes the box down."""
+        """At once; the agent sees the end of its input and takes the box down, and whoever waits here is woken."""
         self.closed = True
-        anyio.notify_closing(self._sock)
-        try:
+        with suppress(OSError):
             self._sock.shutdown(socket.SHUT_RDWR)
-        except OSError:
-            pass
-        self._sock.close()
         for answer in self._answers.values():
             answer.wake.set()
+
+    async def release(self) -> None:
+        """Give the descriptor back, once closed. Not before the last that waits on it has left: its number may go to
+        another descriptor at once, whose watch would then be ended with theirs."""
+        while self._watches:
+            await anyio.lowlevel.checkpoint()
+        self._sock.close()
 
     async def _withdraw(self, cancel: bytes, number: int) -> None:
         """Tell the agent, in the face of a cancellation. Nearly always one system call; an agent that is busy gets a
@@ -141,7 +146,7 @@ class Channel:
         try:
             yield
         finally:
-            # Whoever leaves may have been the reader, or just chosen for it: another one goes on. Of a lost box all hear.
+            # Whoever leaves may have been the reader, or just chosen for it: another goes on. Of a lost box all hear.
             del self._answers[number]
             for other in self._answers.values():
                 if (self.closed or not self._reading) and not other.done:
@@ -195,10 +200,13 @@ class Channel:
             answer.wake.set()
 
     async def _until(self, wait: Callable[[socket.socket], Awaitable[None]]) -> None:
+        self._watches += 1
         try:
             await wait(self._sock)
         except (anyio.ClosedResourceError, ValueError, OSError) as error:
             raise self._lost() from error
+        finally:
+            self._watches -= 1
 
     def _lost(self) -> SandboxLost:
         return SandboxLost("the sandbox is gone", stage="connection")

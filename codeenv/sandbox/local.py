@@ -211,6 +211,7 @@ class LocalSandbox:
                     self._process.kill()
                     await self._gone(None)
                 self._process.wait()
+                await self._channel.release()
                 self._said()
                 assert self._process.stderr is not None
                 self._process.stderr.close()
@@ -276,7 +277,7 @@ async def start_box(sandbox: Callable[[], LocalSandbox]) -> LocalSandbox:
     """Make a box and wait for it, with no more boxes starting at once than this machine can start."""
     limiter = _starting.get(None)
     if limiter is None:
-        limiter = anyio.CapacityLimiter(4 * (os.cpu_count() or 1))
+        limiter = anyio.CapacityLimiter(2 * (os.cpu_count() or 1))
         _starting.set(limiter)
     async with limiter:
         box = sandbox()

@@ -136,14 +136,14 @@ async def test_the_next_command_works_after(any_box: Sandbox, command: str, time
 
 @pytest.mark.parametrize("signal", ["KILL", "TERM", "STOP"])
 async def test_a_command_that_signals_all_processes_spares_the_box(box: Sandbox, signal: str) -> None:
-    result = await box.exec(f"sleep 50 & kill -{signal} -1; echo $?; exit 5", timeout=3)
+    result = await box.exec(f"sleep 50 & kill -{signal} -1; echo $?; exit 5", timeout=0.8)
     assert result.exit_code in (5, 137)  # stopped with everything else: timed out
     assert (await box.exec("echo fine")).stdout == b"fine\n"
 
 
 async def test_timeouts_do_not_pile_up(any_box: Sandbox) -> None:
     seconds = unique_seconds()
-    for _ in range(5):
+    for _ in range(3):
         assert (await any_box.exec(f"sleep {seconds} & sleep {seconds}", timeout=0.1)).timed_out
     assert processes_with(seconds) == []
 
@@ -156,9 +156,9 @@ async def test_exit_124_is_no_timeout(any_box: Sandbox) -> None:
     assert (result.exit_code, result.timed_out) == (124, False)
 
 
-@pytest.mark.parametrize("number", [1, 2, 3, 6, 9, 11, 13, 15, 24, 31])
-async def test_a_signals_death_is_128_plus_its_number(any_box: Sandbox, number: int) -> None:
-    assert (await any_box.exec(["sh", "-c", f"kill -{number} $$"])).exit_code == 128 + number
+async def test_a_signals_death_is_128_plus_its_number(any_box: Sandbox) -> None:
+    for number in (1, 2, 3, 6, 9, 11, 13, 15, 24, 31, 34, 64):
+        assert (await any_box.exec(["sh", "-c", f"kill -{number} $$"])).exit_code == 128 + number
 
 
 async def test_signals_are_at_their_defaults(any_box: Sandbox) -> None:
@@ -173,7 +173,7 @@ async def test_a_limit_keeps_what_was_printed_before(any_box: Sandbox) -> None:
 
 
 async def test_a_limit_covers_the_whole_list_of_commands(any_box: Sandbox) -> None:
-    result = await any_box.exec("sleep 0.3 && echo one && sleep 99 && echo two || echo three; echo four", timeout=0.7)
+    result = await any_box.exec("sleep 0.1 && echo one && sleep 99 && echo two || echo three; echo four", timeout=0.5)
     assert (result.stdout, result.timed_out) == (b"one\n", True)
 
 
@@ -275,7 +275,7 @@ FLOOD = "yes 0123456789abcde | head -c 50000000"
 
 @pytest.mark.parametrize(
     ("command", "timeout", "exit_code"),
-    [(FLOOD, 30, 0), (f"{FLOOD}; echo end; exit 9", 30, 9), (f"{FLOOD}; sleep 99", 4, 137)],
+    [(FLOOD, 30, 0), (f"{FLOOD}; echo end; exit 9", 30, 9), (f"{FLOOD}; sleep 99", 3, 137)],
     ids=["success", "failure", "timeout"],
 )
 async def test_a_flood_of_output_costs_the_host_nothing(
@@ -286,7 +286,7 @@ async def test_a_flood_of_output_costs_the_host_nothing(
     result = await box.exec(command, timeout=timeout, save_to="/tmp/full", output_limit=20_000)
     assert host_rss() - before < 5_000_000
     assert result.exit_code == exit_code
-    assert result.timed_out == (timeout == 4)
+    assert result.timed_out == (timeout == 3)
     extra = b"end\n" if exit_code == 9 else b""
     assert result.stdout_bytes == result.saved_bytes == 50_000_000 + len(extra)
     assert result.truncated
@@ -296,7 +296,7 @@ async def test_a_flood_of_output_costs_the_host_nothing(
     assert check.stdout.decode().strip() == str(result.saved_bytes), check
 
 
-@pytest.mark.parametrize("limit", [0, 1, 2, 3, 9, 10, 11, 100_000])
+@pytest.mark.parametrize("limit", [0, 1, 3, 9, 10, 11])
 async def test_head_and_tail_add_up_to_the_limit(any_box: Sandbox, limit: int) -> None:
     result = await any_box.exec("printf 0123456789", output_limit=limit)
     assert result.stdout_bytes == 10
@@ -316,7 +316,14 @@ async def test_both_streams_have_the_limit_each_and_combine_keeps_their_order(an
 
 @pytest.mark.parametrize(
     "obstacle",
-    ["mkfifo {0}", "ln -s target {0}", "echo mine > {0}", "mkdir {0}", "ln -s /dev/full {0}", "echo > file; ln -s file {0}"],
+    [
+        "mkfifo {0}",
+        "ln -s target {0}",
+        "echo mine > {0}",
+        "mkdir {0}",
+        "ln -s /dev/full {0}",
+        "echo > file; ln -s file {0}",
+    ],
     ids=["fifo", "dangling-link", "file", "folder", "device-link", "file-link"],
 )
 async def test_output_is_never_saved_over_what_stands_there(any_box: Sandbox, obstacle: str) -> None:
@@ -324,7 +331,9 @@ async def test_output_is_never_saved_over_what_stands_there(any_box: Sandbox, ob
     before = (await any_box.exec("ls -lR --time-style=+; cat file save 2>/dev/null & sleep 0.1; kill $!")).stdout
     result = await any_box.exec("seq 1 100000", save_to="save", output_limit=100, timeout=10)
     assert (result.saved_bytes, result.exit_code, result.timed_out) == (0, 0, False)
-    assert (await any_box.exec("ls -lR --time-style=+; cat file save 2>/dev/null & sleep 0.1; kill $!")).stdout == before
+    assert (
+        await any_box.exec("ls -lR --time-style=+; cat file save 2>/dev/null & sleep 0.1; kill $!")
+    ).stdout == before
 
 
 async def test_output_that_was_not_cut_is_not_saved(any_box: Sandbox) -> None:
@@ -416,7 +425,7 @@ async def test_variables_are_added_and_override(any_box: Sandbox) -> None:
     ids=str,
 )
 async def test_what_no_process_can_be_given_is_a_value_error(any_box: Sandbox, call: dict) -> None:
-    with pytest.raises(ValueError):
+    with pytest.raises(ValueError, match=r"NUL|empty|name of a variable|not a path|surrogates"):
         await any_box.exec(**call)
     assert (await any_box.exec("echo fine")).stdout == b"fine\n"
 
@@ -428,8 +437,8 @@ async def test_what_no_process_can_be_given_is_a_value_error(any_box: Sandbox, c
 async def test_concurrent_commands_keep_their_outputs_apart(any_box: Sandbox) -> None:
     async def one(number: int) -> None:
         text = f"{number}-" * 20_000
-        result = await any_box.exec("sleep 0.0$((RANDOM % 9)); cat; exit " + str(number), stdin=text.encode(), timeout=20,
-                                    output_limit=10**6)  # fmt: skip
+        command = f"sleep 0.0$((RANDOM % 9)); cat; exit {number}"
+        result = await any_box.exec(command, stdin=text.encode(), timeout=20, output_limit=10**6)
         assert (result.stdout, result.exit_code) == (text.encode(), number)
         name = f"file {number}"
         await any_box.write_file(name, text.encode())
@@ -456,12 +465,12 @@ LOOP = "(setsid sh -c 'while :; do date +%N > alive; sleep 0.02; done' &) ; slee
 
 
 async def is_alive(box: Sandbox) -> bool:
-    return (await box.exec("rm -f alive; sleep 0.3; test -e alive")).exit_code == 0
+    return (await box.exec("rm -f alive; sleep 0.2; test -e alive")).exit_code == 0
 
 
 @pytest.mark.parametrize("anyio_backend", ["asyncio", ("asyncio", {"use_uvloop": True})], ids=["asyncio", "uvloop"])
 async def test_a_cancelled_command_is_killed_and_the_box_goes_on(any_box: Sandbox) -> None:
-    with anyio.move_on_after(0.5) as scope:
+    with anyio.move_on_after(0.3) as scope:
         await any_box.exec(LOOP)
     assert scope.cancelled_caught
     assert not await is_alive(any_box)
@@ -471,10 +480,10 @@ async def test_a_cancelled_command_leaves_those_that_wait_with_it_alone(any_box:
     results: list[bytes] = []
 
     async def other(text: str) -> None:
-        results.append((await any_box.exec(f"sleep 0.8; echo {text}", timeout=20)).stdout)
+        results.append((await any_box.exec(f"sleep 0.5; echo {text}", timeout=20)).stdout)
 
     async with anyio.create_task_group() as group:
-        with anyio.move_on_after(0.4):  # it is the one that reads the socket
+        with anyio.move_on_after(0.25):  # it is the one that reads the socket
             group.start_soon(other, "a")
             group.start_soon(other, "b")
             group.start_soon(other, "c")
@@ -515,7 +524,7 @@ async def test_what_a_cancelled_reader_left_unread_does_not_block_the_next_write
 
 
 async def test_commands_cancelled_at_once_leave_nothing(any_box: Sandbox) -> None:
-    for _ in range(30):
+    for _ in range(15):
         with anyio.CancelScope() as scope:
             scope.cancel()
             await any_box.exec(LOOP)
