@@ -147,7 +147,7 @@ def understand(call: ToolCall, tools: Sequence[str]) -> Arguments:
         return model.model_validate(dict(values))  # pyright: ignore[reportUnknownArgumentType]
     except ValidationError as error:
         found = error.errors(include_url=False, include_input=False)[:SHOWN_FAULTS]
-        where = [shortened(".".join(map(str, fault["loc"])), SHOWN_NAME) for fault in found]
+        where = [shortened(".".join(map(str, fault["loc"])), SHOWN_NAME) or "names" for fault in found]
         what = [fault["msg"].removeprefix("Value error, ") for fault in found]
         faults = "; ".join(f"{key}: {text}" for key, text in zip(where, what, strict=True))
         raise ValueError(f"{faults}; {_valid(call.name, model)}") from error

@@ -38,20 +38,23 @@ def replace_once(content: bytes, old: str, new: str) -> bytes:
             return content[: len(content) - len(before) + len(end)] + after.removesuffix(end)
     if count == 0:
         raise EditError(f"old_text was not found.{_nearest(content, old)}")
-    if count > 1:
-        lines = _lines_of(content, before)
+    places = _places(content, before)
+    if len(places) > 1:
+        lines = [content.count(b"\n", 0, at) + 1 for at in places]
         shown = ", ".join(map(str, lines[:LISTED_MATCHES])) + (", ..." if len(lines) > LISTED_MATCHES else "")
+        count = max(count, len(places))
         raise EditError(f"old_text was found {count} times, at lines {shown}; add lines around it until it is unique")
     return content.replace(before, after, 1)
 
 
-def _lines_of(content: bytes, piece: bytes) -> list[int]:
-    lines: list[int] = []
+def _places(content: bytes, piece: bytes) -> list[int]:
+    """Where it is found, also where two overlap; at most one more than are listed."""
+    places: list[int] = []
     at = content.find(piece)
-    while at >= 0:
-        lines.append(content.count(b"\n", 0, at) + 1)
-        at = content.find(piece, at + len(piece))
-    return lines
+    while at >= 0 and len(places) <= LISTED_MATCHES:
+        places.append(at)
+        at = content.find(piece, at + 1)
+    return places
 
 
 def _nearest(content: bytes, old: str) -> str:

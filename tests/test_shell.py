@@ -46,7 +46,7 @@ async def test_an_exported_value_carries_over_exactly(shell: Shell, value: str) 
     quoted = value.replace("'", "'\\''")
     await say(shell, f"export VALUE='{quoted}'")
     for _ in range(2):  # also when a call that says nothing of it lies between
-        assert await say(shell, "printf %s \"$VALUE\" | od -An -c -v | tr -d ' \\n'; printf %s \"$VALUE\" | wc -c")
+        assert await say(shell, 'printf %s "$VALUE" | od -An -c -v | tr -d \' \\n\'; printf %s "$VALUE" | wc -c')
         assert await say(shell, 'printf %s "$VALUE"') == value
     assert await say(shell, 'echo "${VALUE+set}"') == "set\n"
 
@@ -54,7 +54,7 @@ async def test_an_exported_value_carries_over_exactly(shell: Shell, value: str) 
 async def test_bytes_that_are_no_utf8_carry_over(shell: Shell) -> None:
     await say(shell, "export VALUE=$'a\\xff\\xfeb'; mkdir $'d\\xff'; cd $'d\\xff'")
     assert await say(shell, 'printf %s "$VALUE" | od -An -tx1') == " 61 ff fe 62\n"
-    assert await say(shell, "printf %s \"${PWD##*/}\" | od -An -tx1") == " 64 ff\n"
+    assert await say(shell, 'printf %s "${PWD##*/}" | od -An -tx1') == " 64 ff\n"
 
 
 @pytest.mark.parametrize(
@@ -240,7 +240,9 @@ async def test_a_long_heredoc_arrives_whole(shell: Shell, box: Sandbox) -> None:
 
 async def test_an_environment_too_large_is_told_and_breaks_nothing(shell: Shell) -> None:
     await say(shell, "export SMALL=1")
-    done = await shell.run("mkdir big; cd big; export BIG=$(head -c 100000 /dev/zero | tr '\\0' x)$(seq 20000)", timeout=20)
+    done = await shell.run(
+        "mkdir big; cd big; export BIG=$(head -c 100000 /dev/zero | tr '\\0' x)$(seq 20000)", timeout=20
+    )
     assert done.notice == "the exported variables are over 90,000 bytes: those of the call before stay"
     assert await say(shell, "echo ${BIG-none} $SMALL; pwd") == "none 1\n/workspace/big\n"
     await say(shell, "export BIG=$(head -c 80000 /dev/zero | tr '\\0' x)")
