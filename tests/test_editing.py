@@ -1,3 +1,4 @@
+# ruff: noqa: E501 - tables: one case a line
 from __future__ import annotations
 
 import time

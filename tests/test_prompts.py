@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -21,8 +22,10 @@ def test_a_tasks_text_is_a_value_and_never_a_template() -> None:
 
 def test_hidden_parts_never_enter_a_message() -> None:
     task = pytest_task(
-        {"test_adding.py": "SECRET_TEST = 1"}, solution={"adding.py": b"SECRET_SOLUTION"}, wrong={"w": {"adding.py": b"SECRET_WRONG"}}
-    )  # fmt: skip
+        {"test_adding.py": "SECRET_TEST = 1"},
+        solution={"adding.py": b"SECRET_SOLUTION"},
+        wrong={"w": {"adding.py": b"SECRET_WRONG"}},
+    )
     said = task_message(task, default_prompts(), "/w") + system_message(EpisodeSettings(), default_prompts(), "/w")
     assert "SECRET" not in said
     assert "test_adding" not in said
@@ -73,9 +76,8 @@ def test_a_users_template_replaces_ours_by_name(tmp_path: Path) -> None:
 )
 def test_a_faulty_template_is_found_when_it_is_loaded(tmp_path: Path, name: str, text: str, says: str) -> None:
     (tmp_path / name).write_text(text)
-    with pytest.raises(ValueError) as raised:
+    with pytest.raises(ValueError, match=re.escape(says)):
         Prompts(tmp_path)
-    assert says in str(raised.value)
 
 
 def test_a_users_template_reaches_no_python(tmp_path: Path) -> None:

@@ -7,8 +7,9 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from codeenv.sandbox.api import MiB, Sandbox
+from codeenv.sandbox.api import MiB, Sandbox, SandboxSpec
 from codeenv.shell import KEPT_OUTPUTS, Shell
+from tests.conftest import provider_or_skip
 from tests.episodes import playing
 
 pytestmark = pytest.mark.anyio
@@ -148,10 +149,6 @@ def anyio_backend() -> str:
 @pytest.fixture(scope="module")
 async def worn_shell() -> AsyncIterator[Shell]:
     """One shell for all of them: a breaker may not harm what the next ones see either."""
-    from tests.conftest import provider_or_skip
-
-    from codeenv.sandbox.api import SandboxSpec
-
     async with provider_or_skip("bubblewrap").create(SandboxSpec()) as sandbox:
         yield Shell(sandbox)
 
@@ -251,7 +248,7 @@ async def test_an_environment_too_large_is_told_and_breaks_nothing(shell: Shell)
 
 @pytest.mark.parametrize("command", ["echo a\0b", "echo \udc80", "\ud83d"], ids=["nul", "surrogate", "half-emoji"])
 async def test_what_no_command_can_hold_is_a_value_error(shell: Shell, command: str) -> None:
-    with pytest.raises(ValueError):
+    with pytest.raises(ValueError, match=r"NUL|surrogates not allowed"):
         await shell.run(command, timeout=5)
     assert await say(shell, "echo alive") == "alive\n"
 

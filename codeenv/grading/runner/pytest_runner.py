@@ -15,10 +15,11 @@ import os  # noqa: E402
 import sys  # noqa: E402
 
 MESSAGE_LIMIT = 2000
-# What no hidden test needs and costs time. (unraisableexception collects garbage five times at the end.)
+# What no hidden test needs and costs time. (unraisableexception collects garbage five times at the end.) `debugging` is
+# not among them: TestCase classes need an option of it.
 OFF = (
-    "cacheprovider", "debugging", "doctest", "faulthandler", "junitxml", "pastebin", "setuponly", "setupplan",
-    "stepwise", "threadexception", "unraisableexception",
+    "cacheprovider", "doctest", "faulthandler", "junitxml", "pastebin", "setuponly", "setupplan", "stepwise",
+    "threadexception", "unraisableexception",
 )  # fmt: skip
 SHIPPED = ("pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg")
 

@@ -1,0 +1,129 @@
+"""The `stdio` kind in real boxes: programs, their output, and what is said of it."""
+
+# ruff: noqa: E501 - tables: one case a line
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from codeenv.grading.report import MESSAGE_LIMIT
+from codeenv.sandbox.api import SandboxProvider
+from tests.episodes import judge, stdio_task
+
+pytestmark = pytest.mark.anyio
+
+ECHO = "import sys\nsys.stdout.buffer.write(sys.stdin.buffer.read())"
+
+
+def printing(data: bytes) -> str:
+    return f"import sys\nsys.stdout.buffer.write({data!r})"
+
+
+@pytest.mark.parametrize(
+    ("printed", "expected", "tokens", "exact"),
+    [
+        pytest.param(b"1 2\n3\n", b"1 2\n3\n", True, True, id="same"),
+        pytest.param(b"1 2\n3", b"1 2\n3\n", True, True, id="no-final-newline"),
+        pytest.param(b"1 2\r\n3\r\n", b"1 2\n3\n", True, True, id="crlf"),
+        pytest.param(b"1 2  \n3\t\n\n\n", b"1 2\n3\n", True, True, id="trailing-blanks-and-lines"),
+        pytest.param(b"1\n2\n3\n", b"1 2\n3\n", True, False, id="other-lines"),
+        pytest.param(b" 1 2\n3\n", b"1 2\n3\n", True, False, id="leading-blank"),
+        pytest.param(b"1  2\n3\n", b"1 2\n3\n", True, False, id="inner-blanks"),
+        pytest.param(b"\n1 2\n3\n", b"1 2\n3\n", True, False, id="leading-line"),
+        pytest.param(b"1\r2\n", b"1 2\n", True, False, id="lone-cr"),
+        pytest.param(b"1\x0c2\n", b"1\n2\n", True, False, id="form-feed"),
+        pytest.param("1\u00a02\n".encode(), b"1 2\n", False, False, id="no-break-space"),
+        pytest.param("1\u20282\n".encode(), b"1\n2\n", False, False, id="line-separator"),
+        pytest.param(b"1 2\n4\n", b"1 2\n3\n", False, False, id="wrong"),
+        pytest.param(b"1 2\n", b"1 2\n3\n", False, False, id="too-short"),
+        pytest.param(b"1 2\n3\n4\n", b"1 2\n3\n", False, False, id="too-long"),
+        pytest.param(b"1.0\n", b"1\n", False, False, id="not-as-numbers"),
+        pytest.param(b"", b"", True, True, id="nothing"),
+        pytest.param(b"\n \n", b"", True, True, id="blank"),
+        pytest.param(b"\xff\n", b"\xfe\n", False, False, id="other-binary"),
+        pytest.param(b"\xff\x00\n", b"\xff\x00\n", True, True, id="same-binary"),
+        pytest.param("ü☃\n".encode(), "ü☃\n".encode(), True, True, id="unicode"),
+        pytest.param(b"9" * 6000, b"9" * 6000, True, True, id="huge-int"),
+    ],
+)
+async def test_how_outputs_are_compared(
+    provider: SandboxProvider, printed: bytes, expected: bytes, tokens: bool, exact: bool
+) -> None:
+    for compare, same in (("tokens", tokens), ("exact", exact)):
+        verdict = await judge(stdio_task({"a": ("", expected)}, printing(printed), compare=compare), provider)
+        assert (verdict.outcome == "solved") == same, (compare, verdict)
+        assert verdict.exit_code == (0 if same else 1)
+
+
+@pytest.mark.parametrize(
+    ("program", "says"),
+    [
+        pytest.param("import sys; sys.exit(3)", "exit code 3: ", id="exit-code"),
+        pytest.param("print(9); 1/0", "ZeroDivisionError", id="traceback"),
+        pytest.param("print(9); raise SystemExit(1)", "exit code 1", id="right-output-wrong-code"),
+        pytest.param("import os; os.kill(os.getpid(), 9)", "exit code 137", id="killed"),
+        pytest.param("print(8)", "token 1 is wrong: '8'", id="wrong"),
+        pytest.param("print('x' * 5000)", "token 1 is wrong: 'xxx", id="long-token"),
+        pytest.param("print('9 9')", "2 tokens of output, more than expected", id="more"),
+        pytest.param("", "0 tokens of output, fewer than expected", id="nothing"),
+        pytest.param("while True: pass", "no end within 0.", id="loop"),
+        pytest.param("import sys\nwhile True: sys.stdout.write('9' * 9999)", "no end within 0.", id="endless-output"),
+        pytest.param("import sys\nsys.stdout.write('9' * 9999999)", "9999999 bytes of output, far more than expected", id="huge-output"),
+        pytest.param("x = bytearray(10**11)", "MemoryError", id="memory"),
+        pytest.param("import os\nif os.fork(): os._exit(0)\nimport time; time.sleep(0.1); print(9)", "0 tokens", id="prints-after-the-end"),
+    ],
+)  # fmt: skip
+async def test_why_a_case_fails(provider: SandboxProvider, program: str, says: str) -> None:
+    task = stdio_task({"a": ("", "9\n")}, program, case_timeout=0.8)
+    verdict = await judge(task, provider)
+    (case,) = verdict.tests
+    assert (verdict.outcome, case.passed) == ("failed", False)
+    assert says in case.message
+    assert len(case.message) <= MESSAGE_LIMIT
+
+
+async def test_a_program_that_is_missing_has_failed(provider: SandboxProvider) -> None:
+    task = stdio_task({"a": ("", "9")})
+    for command in (("nosuch",), ("./main.py",), ("python3", "nosuch.py")):
+        one = task.model_copy(update={"grader": task.grader.model_copy(update={"command": command})})
+        verdict = await judge(one, provider)
+        assert verdict.outcome == "failed"
+        assert "exit code" in verdict.tests[0].message
+
+
+async def test_a_program_that_does_not_read_its_input(provider: SandboxProvider) -> None:
+    verdict = await judge(stdio_task({"a": (b"x" * 3_000_000, "9")}, "print(9)"), provider)
+    assert verdict.outcome == "solved"
+
+
+async def test_much_input_and_output(provider: SandboxProvider) -> None:
+    data = b"".join(b"%d %d\n" % (n, n * n) for n in range(120_000))
+    for compare in ("tokens", "exact"):
+        assert (await judge(stdio_task({"a": (data, data)}, ECHO, compare=compare), provider)).outcome == "solved"
+
+
+async def test_every_case_counts_in_order_of_name(provider: SandboxProvider) -> None:
+    cases: dict[str, tuple[str | bytes, str | bytes]] = {"b/2": ("2", "2"), "10": ("10", "10"), "a": ("7", "8")}
+    verdict = await judge(stdio_task(cases, ECHO), provider)
+    assert [(test.id, test.passed) for test in verdict.tests] == [("10", True), ("a", False), ("b/2", True)]
+    assert verdict.outcome == "failed"
+
+
+async def test_the_time_for_all_cases(provider: SandboxProvider) -> None:
+    cases: dict[str, tuple[str | bytes, str | bytes]] = {f"{n}": ("", "9") for n in range(5)}
+    task = stdio_task(cases, "import time; print(9, flush=True); time.sleep(0.7)", timeout=1.3, case_timeout=5)
+    started = time.monotonic()
+    verdict = await judge(task, provider)
+    assert time.monotonic() - started < 6
+    assert verdict.outcome == "failed"
+    assert verdict.reason == "the 1.3 s for all cases ran out"
+    assert verdict.tests[0].passed
+    assert verdict.tests[-1].message == "did not run"
+    assert verdict.tests_total == 5
+
+
+async def test_a_program_cannot_find_what_is_expected(provider: SandboxProvider) -> None:
+    find = "import os, sys\nprint(sum(b'EXPECTED' in open(os.path.join(d, f), 'rb').read() for t in ('/tmp', '/workspace', '/dev/shm') for d, _, fs in os.walk(t) for f in fs if f != 'main.py'))"
+    verdict = await judge(stdio_task({"a": ("", "EXPECTED")}, find), provider)
+    assert verdict.tests[0].message == "token 1 is wrong: '0'"
