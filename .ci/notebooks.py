@@ -9,6 +9,8 @@ from nbclient import NotebookClient
 found = sorted(Path("notebooks").glob("*.ipynb"))
 for path in found:
     notebook = nbformat.read(path, as_version=4)
-    NotebookClient(notebook, timeout=120, kernel_name="python3", resources={"metadata": {"path": "notebooks"}}).execute()
+    NotebookClient(
+        notebook, timeout=120, kernel_name="python3", resources={"metadata": {"path": "notebooks"}}
+    ).execute()
     print(f"{path}: {sum(cell.cell_type == 'code' for cell in notebook.cells)} cells")
 sys.exit(not found)

@@ -1,7 +1,7 @@
 """Scripted episodes per second: create, three writes, the tests in a fresh box, destroy; at concurrency 1, 8 and 32.
 
-Rivals in one run: bare subprocesses and directories (the floor), our own program without isolation, our default sandbox, and inspect_ai's
-`local` sandbox (isolates nothing; `pip install inspect-ai`) where it is installed.
+Rivals in one run: bare subprocesses and directories (the floor), our own program without isolation, our default
+sandbox, and inspect_ai's `local` sandbox (isolates nothing; `pip install inspect-ai`) where it is installed.
 """
 
 from __future__ import annotations
@@ -111,7 +111,11 @@ async def rate(play: Play, concurrency: int, episodes: int) -> tuple[float, floa
 async def main() -> None:
     wanted = options(__doc__ or "")
     rounds = wanted.rounds or 5
-    rivals = {"bare": bare, "no isolation": ours(get_provider("unsafe-subprocess")), "bubblewrap": ours(get_provider("bubblewrap"))}
+    rivals = {
+        "bare": bare,
+        "no isolation": ours(get_provider("unsafe-subprocess")),
+        "bubblewrap": ours(get_provider("bubblewrap")),
+    }
     local = inspect_local()
     if local:
         rivals["inspect_ai local"] = local
@@ -138,7 +142,8 @@ async def main() -> None:
                 }
             )
     notes = [
-        f"medians of {rounds} rounds in turn; Python {sys.version.split()[0]}; the test run is `{' '.join(COMMAND)}` everywhere",
+        f"medians of {rounds} rounds in turn; Python {sys.version.split()[0]}",
+        f"the test run is `{' '.join(COMMAND)}` everywhere",
         "ours uses two boxes an episode, the work's and the grader's; inspect_ai's uses one directory for both",
         "bounds: bubblewrap at least 0.6 of bare and 0.9 of no isolation",
     ]

@@ -1,4 +1,4 @@
-"""What the benchmarks share: rounds that alternate between rivals, so that a machine's drift meets all of them alike; tables."""
+"""What the benchmarks share: tables, and rounds that alternate between rivals, so that a drift meets all alike."""
 
 from __future__ import annotations
 
@@ -29,7 +29,9 @@ async def alternate(rivals: Mapping[str, Work], *, rounds: int, warm_up: int = 2
 def options(description: str) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of a table")
-    parser.add_argument("--rounds", type=int, default=0, help="rounds of each measurement; 0: what gives steady medians")
+    parser.add_argument(
+        "--rounds", type=int, default=0, help="rounds of each measurement; 0: what gives steady medians"
+    )
     return parser.parse_args()
 
 

@@ -26,7 +26,9 @@ async def main() -> None:
 
     def row(work: str, floor: str, medians: dict[str, float], bound: str) -> None:
         ours, bare = medians["box"], medians["floor"]
-        rows.append({"work": work, "floor": floor, "floor ms": bare, "box ms": ours, "over ms": ours - bare, "bound ms": bound})
+        rows.append(
+            {"work": work, "floor": floor, "floor ms": bare, "box ms": ours, "over ms": ours - bare, "bound ms": bound}
+        )
 
     async def create_and_destroy() -> None:
         async with provider.create(spec):

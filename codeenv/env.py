@@ -1,9 +1,14 @@
-"""The verifiers environment: `vf-eval codeenv` and prime-rl reach our episodes through this module, and nothing below it knows
-verifiers.
+"""The verifiers environment: `vf-eval codeenv` and prime-rl reach our episodes through this module, and nothing below
+it knows verifiers.
 
-verifiers asks of an environment that nothing but `vf.Error` leaves `setup_state`, `env_response` or a cleanup handler (anything else ends the
-whole run), and that scoring happens where errors still count: so grading runs in the cleanup handler, and reward functions only read.
+verifiers asks of an environment that nothing but `vf.Error` leaves `setup_state`, `env_response` or a cleanup handler
+(anything else ends the whole run), and that scoring happens where errors still count: so grading runs in the cleanup
+handler, and reward functions only read.
 """
+
+# verifiers carries no types (its names are resolved at run time): what comes from it is Any here, and only here.
+# pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false, reportUnknownLambdaType=false, reportUnknownParameterType=false
 
 from __future__ import annotations
 
@@ -11,16 +16,16 @@ import asyncio
 import json
 import logging
 import threading
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import verifiers as vf
 from datasets import Dataset
-from verifiers.decorators import discover_decorated
+from verifiers.decorators import discover_decorated  # pyright: ignore[reportMissingImports]
 
-from codeenv.episode import Episode, EpisodeSettings, system_message, task_message
+from codeenv.episode import Episode, EpisodeSettings, counter, system_message, task_message
 from codeenv.grading import box_spec
 from codeenv.grading.verdict import Outcome, Verdict
 from codeenv.prompts import Prompts
@@ -41,8 +46,9 @@ class TaskFault(vf.Error):
 class CodeEnv(vf.MultiTurnEnv):
     """Coding episodes over `tasks`, each in a box of `provider`'s.
 
-    A row carries the prompt and, in `info`, the task's id and digest; tests and solutions stay in this object. After a rollout the state
-    has `outcome` (see `Outcome`), `task_id`, and `verdict` (tests by id, without messages), for `vf-eval -C`.
+    A row carries the prompt and, in `info`, the task's id and digest; tests and solutions stay in this object. After a
+    rollout the state has `outcome` (see `Outcome`), `task_id`, and `verdict` (tests by id, without messages), for
+    `vf-eval -C`.
     """
 
     def __init__(
@@ -69,14 +75,18 @@ class CodeEnv(vf.MultiTurnEnv):
         workdir = spec.workdir if isolated else "the current directory"
         system = system_prompt if system_prompt is not None else system_message(settings, prompts, workdir)
         rows = [self._row(task, system, workdir, dataset_name) for task in tasks]
+        rubric = CodeRubric(partial_credit)
         super().__init__(
             dataset=Dataset.from_list(rows),
             eval_dataset=Dataset.from_list(rows),
-            rubric=CodeRubric(partial_credit),
+            rubric=rubric,
             tool_defs=definitions(settings.tools) if settings.protocol == "tools" else None,  # type: ignore[arg-type]
             max_turns=-1,  # the episode counts: verifiers would drop the last message's actions
             **kwargs,
         )
+        # verifiers has grouped ours with a monitor of its own, whose zero advantages would overwrite ours; its one
+        # metric is among ours.
+        self.rubric = rubric
 
     def _row(self, task: Task, system: str, workdir: str, source: str) -> dict[str, Any]:
         messages = [{"role": "user", "content": task_message(task, self.prompts, workdir)}]
@@ -102,7 +112,10 @@ class CodeEnv(vf.MultiTurnEnv):
     # --- one rollout ----------------------------------------------------------------------------------------
 
     async def setup_state(self, state: vf.State) -> vf.State:
-        """Start the episode. :raises vf.SandboxError: its box could not be made. :raises TaskFault: the row is not one of ours."""
+        """Start the episode.
+
+        :raises vf.SandboxError: its box could not be made. :raises TaskFault: the row is not one of ours.
+        """
         async with _only_vf_errors():
             task = self._task(state)
             state["task_id"] = task.id
@@ -112,13 +125,15 @@ class CodeEnv(vf.MultiTurnEnv):
 
     def _task(self, state: vf.State) -> Task:
         info = state.get("info")
-        name = info.get("task_id") if isinstance(info, Mapping) else None  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+        name = info.get("task_id") if isinstance(info, Mapping) else None
         task = self.tasks.get(str(name))
         if task is None:
             raise TaskFault(f"row {state.get('example_id')}: info.task_id {name!r} is not a task of this environment")
-        digest = info.get("digest")  # pyright: ignore
+        digest = info.get("digest")
         if digest and digest != task.digest:
-            raise TaskFault(f"row {state.get('example_id')}: task {name!r} has changed since the row was made (digest differs)")
+            raise TaskFault(
+                f"row {state.get('example_id')}: task {name!r} has changed since the row was made (digest differs)"
+            )
         return task
 
     async def env_response(self, messages: vf.Messages, state: vf.State, **kwargs: Any) -> vf.Messages:
@@ -183,7 +198,7 @@ class CodeEnv(vf.MultiTurnEnv):
 
 
 def _outcome_of(error: object) -> Outcome:
-    return "model" if isinstance(error, vf.ModelError | vf.OverlongPromptError) else "infra"
+    return "model" if isinstance(error, vf.ModelError) else "infra"
 
 
 def _cancelled() -> bool:
@@ -192,9 +207,9 @@ def _cancelled() -> bool:
 
 
 @asynccontextmanager
-async def _only_vf_errors() -> AsyncIterator[None]:
-    """The one boundary at which our errors become the framework's: a sandbox's fault is retried and never trains; a bug of
-    ours costs its own rollout and no other."""
+async def _only_vf_errors() -> AsyncGenerator[None]:
+    """The one boundary at which our errors become the framework's: a sandbox's fault is retried and never trains; a bug
+    of ours costs its own rollout and no other."""
     try:
         yield
     except vf.Error:
@@ -261,7 +276,8 @@ def load_environment(
     :param python: the boxes' Python; :param packages: Python packages in every box.
     :param partial_credit: this times the fraction of tests passed is added to the reward.
     :param tasks: only these task ids, in this order.
-    :raises ValueError: an argument is not valid; the message names it and what is. (`TaskError`, `UnsupportedSpec` are ValueErrors.)
+    :raises ValueError: an argument is not valid (`TaskError`: a task, `UnsupportedSpec`: a demand on the sandbox); the
+        message names it and what is valid.
     :raises FileNotFoundError: there is no such dataset or prompts directory.
     :raises SandboxUnavailable: no such sandbox works on this host.
     """
@@ -280,11 +296,12 @@ def load_environment(
             "feedback": feedback,
         }
     )
-    if not 0 <= partial_credit:
+    if partial_credit < 0:
         raise ValueError(f"partial_credit must be 0 or more, not {partial_credit}")
     ceilings = Limits.model_validate(dict(limits or {})).model_dump(exclude_none=True, exclude={"command_timeout"})
     spec = SandboxSpec(python=python, packages=tuple(packages), **ceilings)
     templates = Prompts(prompts)
+    _ = counter().exact  # settled now: loading a table would hold up an episode
     provider = get_provider(sandbox)
     needed = {s.model_dump_json(): s for s in (box_spec(task, spec) for task in chosen)}
     for each in needed.values():

@@ -1,5 +1,9 @@
-"""Reward and metrics, read off what the cleanup handler left in the state. Nothing is run here: an error raised in a reward function
-would become reward 0."""
+"""Reward and metrics, read off what the cleanup handler left in the state. Nothing is run here: an error raised in a
+reward function would become reward 0."""
+
+# verifiers carries no types (its names are resolved at run time): what comes from it is Any here, and only here.
+# pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false, reportUnknownLambdaType=false, reportUnknownParameterType=false
 
 from __future__ import annotations
 
@@ -11,12 +15,26 @@ import verifiers as vf
 from codeenv.grading.verdict import Outcome
 from codeenv.tools import TOOLS
 
-COUNTS = ("turns", "failed_calls", "invalid_calls", "test_runs", "observation_tokens", "create_seconds", "exec_seconds", "grade_seconds")  # fmt: skip
+COUNTS = (
+    "turns",
+    "failed_calls",
+    "invalid_calls",
+    "test_runs",
+    "observation_tokens",
+    "create_seconds",
+    "exec_seconds",
+    "grade_seconds",
+)
 
 
 async def hidden_tests(state: vf.State) -> float:
     """1.0 when the hidden tests' exit code was 0, with evidence of each of them; else 0.0."""
     return float((state.get("verdict") or {}).get("reward") or 0.0)
+
+
+async def num_turns(state: vf.State) -> float:
+    """Messages of the policy, by the name that every multi-turn environment of verifiers has."""
+    return float(len(state["trajectory"]))
 
 
 async def tests_passed_fraction(state: vf.State) -> float:
@@ -27,15 +45,19 @@ async def tests_passed_fraction(state: vf.State) -> float:
 class CodeRubric(vf.Rubric):
     """`hidden_tests` has weight 1, `tests_passed_fraction` weight `partial_credit`; everything else is a metric.
 
-    In a group, rollouts without a reward (outcomes `infra` and `model`) neither count for the mean nor get an advantage.
+    In a group, rollouts without a reward (outcomes `infra` and `model`) neither count for the mean nor get an
+    advantage.
     """
 
     def __init__(self, partial_credit: float = 0.0) -> None:
         super().__init__(funcs=[hidden_tests, tests_passed_fraction], weights=[1.0, partial_credit])
+        self.add_metric(num_turns)
         for name in COUNTS:
             self.add_metric(_metric(name, lambda state, name=name: _tally(state).get(name)))
         for tool in TOOLS:
-            self.add_metric(_metric(f"calls_{tool}", lambda state, tool=tool: (_tally(state).get("calls") or {}).get(tool)))
+            self.add_metric(
+                _metric(f"calls_{tool}", lambda state, tool=tool: (_tally(state).get("calls") or {}).get(tool))
+            )
         for outcome in get_args(Outcome):
             self.add_metric(_metric(f"outcome_{outcome}", lambda state, o=outcome: state.get("outcome") == o))
 

@@ -54,7 +54,8 @@ class LocalSandbox:
         self._created = time.monotonic()
         self._closed = False
         self._stderr = ""
-        self._closing = anyio.Lock()
+        self._closing = False
+        self._destroying = anyio.Lock()
         try:
             self._process, ours = launch.start()
         except OSError as error:
@@ -201,21 +202,33 @@ class LocalSandbox:
                 await self._channel.request(b"I", batch, path=path)
 
     async def close(self) -> None:
-        with anyio.CancelScope(shield=True):
-            async with self._closing:
-                if self._closed:
-                    return
-                self._closed = True
-                self._channel.close()
-                if not await self._gone(CLOSE_SECONDS):
-                    self._process.kill()
-                    await self._gone(None)
-                self._process.wait()
-                await self._channel.release()
-                self._said()
-                assert self._process.stderr is not None
-                self._process.stderr.close()
-                self._on_close()
+        self._closing = True
+        self._channel.close()  # before anything can interrupt us: the agent sees it and leaves, and the box with it
+        interrupted: BaseException | None = None
+        while not self._closed:
+            try:
+                with anyio.CancelScope(shield=True):
+                    async with self._destroying:
+                        await self._destroy()
+            except anyio.get_cancelled_exc_class() as error:
+                # asyncio's own cancel() goes through anyio's shield. What has begun to close is closed first.
+                interrupted = error
+        if interrupted is not None:
+            raise interrupted
+
+    async def _destroy(self) -> None:
+        if self._closed:
+            return
+        if not await self._gone(CLOSE_SECONDS):
+            self._process.kill()
+            await self._gone(None)
+        self._process.wait()
+        await self._channel.release()
+        self._said()
+        assert self._process.stderr is not None
+        self._process.stderr.close()
+        self._on_close()
+        self._closed = True
 
     async def _gone(self, seconds: float | None) -> bool:
         """Wait for the end of the process, without a thread."""
@@ -258,7 +271,7 @@ class LocalSandbox:
             if age >= self.spec.ttl_seconds:
                 text = f"the sandbox reached its time to live of {self.spec.ttl_seconds:g} s"
                 raise SandboxExpired(text, stage=stage, seconds=waited) from error
-            if self._closed:
+            if self._closing:
                 text = "it is closed"
             elif isinstance(error, TimeoutError):
                 text = "it gave no answer in time"

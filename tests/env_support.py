@@ -1,0 +1,183 @@
+"""Small tasks, providers with faults, and the way tests run the verifiers environment in process."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+from typing import Any
+
+from verifiers.types import ClientConfig
+
+from codeenv.env import CodeEnv
+from codeenv.episode import EpisodeSettings
+from codeenv.policies import serve
+from codeenv.prompts import Prompts
+from codeenv.sandbox import get_provider
+from codeenv.sandbox.api import Capabilities, Probe, Sandbox, SandboxProvider, SandboxSpec
+from codeenv.sources.jsonl import dump_task
+from codeenv.task import PytestGrader, StdioGrader, Task
+
+SECRET = "hidden-marker-4711"
+KEY = "CODEENV_TEST_KEY"
+os.environ.setdefault(KEY, "none")
+
+
+def double_task(number: int = 0, **changes: Any) -> Task:
+    """A program that doubles a number; one case, so that grading costs one start of Python."""
+    fields: dict[str, Any] = {
+        "id": f"double-{number}",
+        "instruction": f"Write main.py: read an integer and print its double. This is variant {number}.",
+        "files": {"main.py": b"raise NotImplementedError\n"},
+        "tests": {"one.in": b"21\n", "one.out": b"42\n"},
+        "solution": {"main.py": b"print(int(input()) * 2)\n"},
+        "wrong": {"squares": {"main.py": b"print(int(input()) ** 2)\n"}},
+        "grader": StdioGrader(command=("python3", "-S", "main.py"), case_timeout=5, timeout=20),
+    }
+    return Task(**{**fields, **changes})
+
+
+def pytest_task(**changes: Any) -> Task:
+    fields: dict[str, Any] = {
+        "id": "add",
+        "instruction": "Implement add(a, b) in calc.py.",
+        "files": {"calc.py": b"def add(a, b):\n    raise NotImplementedError\n"},
+        "tests": {
+            "test_calc.py": f"# {SECRET}\nfrom calc import add\n\n\ndef test_one():\n    assert add(1, 2) == 3\n\n\n"
+            f"def test_two():\n    marker = '{SECRET}'\n    assert add(-1, 1) == 0, marker\n".encode()
+        },
+        "solution": {"calc.py": f"def add(a, b):\n    return a + b  # {SECRET}\n".encode()},
+        "wrong": {"abs": {"calc.py": b"def add(a, b):\n    return abs(a) + abs(b)\n"}},
+        "grader": PytestGrader(timeout=20),
+    }
+    return Task(**{**fields, **changes})
+
+
+class WrappedProvider:
+    """A real provider whose boxes pass through `wrap`, and whose creations through `before`."""
+
+    name = "wrapped"
+
+    def __init__(
+        self,
+        wrap: Callable[[Sandbox, int], Sandbox] = lambda box, number: box,
+        before: Callable[[int], Awaitable[None]] | None = None,
+    ) -> None:
+        self.inner: SandboxProvider = get_provider("bubblewrap")
+        self.wrap, self.before = wrap, before
+        self.made = 0
+
+    @property
+    def capabilities(self) -> Capabilities:
+        return self.inner.capabilities
+
+    def probe(self) -> Probe:
+        return self.inner.probe()
+
+    def check(self, spec: SandboxSpec) -> None:
+        self.inner.check(spec)
+
+    @asynccontextmanager
+    async def create(self, spec: SandboxSpec) -> AsyncIterator[Sandbox]:
+        box = await self.open(spec)
+        try:
+            yield box
+        finally:
+            await box.close()
+
+    async def open(self, spec: SandboxSpec) -> Sandbox:
+        self.made += 1
+        number = self.made
+        if self.before:
+            await self.before(number)
+        return self.wrap(await self.inner.open(spec), number)
+
+
+class WrappedSandbox:
+    """A real box; a call named in `faults` runs its function first (which may raise)."""
+
+    def __init__(self, inner: Sandbox, faults: dict[str, Callable[[], Awaitable[None]]]) -> None:
+        self._inner, self._faults = inner, faults
+
+    def __getattr__(self, name: str) -> Any:
+        value = getattr(self._inner, name)
+        if name not in self._faults:
+            return value
+
+        async def call(*args: Any, **kwargs: Any) -> Any:
+            await self._faults[name]()
+            return await value(*args, **kwargs)
+
+        return call
+
+
+def make_env(tasks: list[Task], provider: SandboxProvider | None = None, **settings: Any) -> CodeEnv:
+    return CodeEnv(
+        tasks,
+        provider or get_provider("bubblewrap"),
+        settings=EpisodeSettings(**settings),
+        spec=SandboxSpec(),
+        prompts=Prompts(),
+    )
+
+
+async def play(
+    env: CodeEnv,
+    policy: str = "oracle",
+    *,
+    rollouts: int = 1,
+    concurrent: int = 8,
+    max_retries: int = 0,
+    url: str = "",
+    inputs: list[Any] | None = None,
+    **options: Any,
+) -> list[dict[str, Any]]:
+    """Generate rollouts for every row with a scripted policy behind a real socket. Rows in order, tally included."""
+    async with serve(policy, list(env.tasks.values()), **options) as server:
+        results = await env.generate(
+            inputs if inputs is not None else env.get_eval_dataset().repeat(rollouts).to_list(),
+            client=ClientConfig(api_key_var=KEY, api_base_url=url or server.base_url, max_retries=0),
+            model=policy,
+            max_concurrent=concurrent,
+            state_columns=["outcome", "task_id", "verdict", "tally"],
+            max_retries=max_retries,
+            independent_scoring=True,
+            on_start=lambda *_: None,
+            on_progress=lambda *_: None,
+        )
+    return [dict(output) for output in results["outputs"]]
+
+
+def write_set(folder: Path, tasks: list[Task]) -> Path:
+    path = folder / "tasks.jsonl"
+    path.write_text("".join(dump_task(task) + "\n" for task in tasks))
+    return path
+
+
+@contextmanager
+def policy_process(policy: str, dataset: Path) -> Iterator[str]:
+    """The base URL of a scripted policy in a process of its own."""
+    command = [sys.executable, "-m", "codeenv", "policy", policy, "--dataset", str(dataset)]
+    server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    try:
+        assert server.stdout is not None
+        yield next(word for line in server.stdout for word in line.split() if word.startswith("http://"))
+    finally:
+        server.kill()
+        server.communicate()
+
+
+def boxes_of(marker: str) -> list[int]:
+    """Pids of this machine's processes whose command line has `marker`."""
+    found: list[int] = []
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdigit():
+            try:
+                if marker.encode() in (folder / "cmdline").read_bytes():
+                    found.append(int(folder.name))
+            except OSError:
+                continue
+    return found
