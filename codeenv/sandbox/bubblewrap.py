@@ -14,7 +14,17 @@ from functools import lru_cache
 from pathlib import Path
 
 from codeenv.sandbox import namespace
-from codeenv.sandbox.api import Capabilities, MiB, Probe, Sandbox, SandboxSpec, SandboxUnavailable, UnsupportedSpec
+from codeenv.sandbox.api import (
+    Capabilities,
+    MiB,
+    Probe,
+    Sandbox,
+    SandboxError,
+    SandboxSpec,
+    SandboxUnavailable,
+    UnsupportedSpec,
+)
+from codeenv.sandbox.cgroup import Group, hierarchy
 from codeenv.sandbox.environment import HOME
 from codeenv.sandbox.launch import Launch
 from codeenv.sandbox.local import LocalSandbox, start_box
@@ -73,7 +83,8 @@ class BubblewrapProvider:
             finally:
                 for descriptor in launch.own_fds:
                     os.close(descriptor)
-        except (SandboxUnavailable, UnsupportedSpec, OSError, subprocess.TimeoutExpired) as error:
+                launch.on_close()
+        except (SandboxError, UnsupportedSpec, OSError, subprocess.TimeoutExpired) as error:
             return Probe(self.name, False, f"{error}. {HOW_TO_ALLOW}")
         if done.stdout != b"ready\n":
             said = done.stderr.decode("utf-8", "replace").strip() or f"exit code {done.returncode}"
@@ -82,12 +93,15 @@ class BubblewrapProvider:
 
     @property
     def capabilities(self) -> Capabilities:
-        notes = ["memory is a ceiling for each process (RLIMIT_AS), not for the box as a whole"]
+        group = hierarchy()
+        notes: list[str] = []
+        if group is None:
+            notes.append("no control group can be made: memory is a ceiling for each process alone (RLIMIT_AS)")
         if not program():
             notes.append(f"no system-call filter for {platform.machine()}: AF_VSOCK is open")
         return Capabilities(
             isolation="namespaces",
-            memory="soft",
+            memory="hard" if group else "soft",
             processes="hard",
             disk="hard",
             cpus="none",
@@ -111,7 +125,9 @@ class BubblewrapProvider:
     async def open(self, spec: SandboxSpec) -> Sandbox:
         _refuse(spec)
         python, packages = await prepared(spec)
-        numbers = [spec.memory_mb * MiB, spec.processes, spec.disk_mb * MiB, round(spec.ttl_seconds * 1000)]
+        # With a hard ceiling for the box, a process may reserve what address space it likes, as many runtimes do.
+        address_space = 0 if hierarchy() else spec.memory_mb * MiB
+        numbers = [address_space, spec.processes, spec.disk_mb * MiB, round(spec.ttl_seconds * 1000)]
         command = [*python.command, *map(str, numbers), HOME]
         return await start_box(lambda: LocalSandbox(spec, python, _launch(spec, python, packages, command)))
 
@@ -141,14 +157,31 @@ def _launch(spec: SandboxSpec, python: BoxPython, packages: Path | None, command
         bwrap = str(Path(at[home]) / Path(bwrap).relative_to(home))
         prefix, fds = namespace.enter(descriptor), (descriptor,)
     arguments = [*_isolation(), *_file_system(spec, python, packages, at)]
+    group = _group(spec)
+    own: tuple[int, ...] = ()
     filters = program()
-    if not filters:
-        return Launch([*prefix, bwrap, *arguments, "--", *command], fds)
-    read, write = os.pipe()
-    os.write(write, filters)
-    os.close(write)
-    argv = [*prefix, bwrap, *arguments, "--seccomp", str(read), "--", *command]
-    return Launch(argv, (*fds, read), own_fds=(read,))
+    if filters:
+        read, write = os.pipe()
+        os.write(write, filters)
+        os.close(write)
+        own = (read,)
+        arguments += ["--seccomp", str(read)]
+    argv = [*prefix, bwrap, *arguments, "--", *command]
+    if group is None:
+        return Launch(argv, (*fds, *own), own)
+    argv = [*group.enter(), *argv]
+    return Launch(argv, (*fds, *own), own, out_of_memory=group.out_of_memory, on_close=group.remove)
+
+
+def _group(spec: SandboxSpec) -> Group | None:
+    groups = hierarchy()
+    if groups is None:
+        return None
+    try:
+        # The box's files are memory too: a full disk alone must not get a process killed.
+        return groups.make((spec.memory_mb + 2 * spec.disk_mb + SHM_MB) * MiB)
+    except OSError as error:
+        raise SandboxError(f"no control group could be made for the box: {error}", stage="create") from error
 
 
 def _isolation() -> list[str]:

@@ -51,6 +51,8 @@ class LocalSandbox:
         self._scratch = launch.scratch
         self._env = box_environment(posixpath.dirname(python.executable), spec.env)
         self._on_close = launch.on_close
+        self._out_of_memory = launch.out_of_memory
+        self._killed = 0  # processes, for want of memory, that have been told of
         self._created = time.monotonic()
         self._closed = False
         self._stderr = ""
@@ -128,6 +130,10 @@ class LocalSandbox:
             answer = await self._channel.request(b"x", fields, path=os.fsdecode(directory), cancel=b"k")
         assert answer.result is not None
         code, timed_out, seconds, out, out_bytes, err, err_bytes, saved, notice = answer.result
+        notices = [notice.decode()] if notice else []
+        if code != b"0" and self._out_of_memory() > self._killed:
+            self._killed = self._out_of_memory()
+            notices.append(f"out of memory: a process was killed; the ceiling is {self.spec.memory_mb} MiB")
         return ExecResult(
             exit_code=int(code),
             stdout=out,
@@ -137,7 +143,7 @@ class LocalSandbox:
             stdout_bytes=int(out_bytes),
             stderr_bytes=int(err_bytes),
             saved_bytes=int(saved),
-            notice=notice.decode(),
+            notice="; ".join(notices),
         )
 
     async def read_file(self, path: str, *, limit: int = READ_LIMIT) -> bytes:

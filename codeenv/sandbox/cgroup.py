@@ -1,0 +1,131 @@
+"""Hard ceilings for a whole box through a control group, where this host lets us make one; else there are none.
+
+RLIMIT_AS binds each process alone, and files in a tmpfs escape it. A control group binds the sum. Version 2 where its
+memory controller is delegated to a directory of ours, version 1 where its memory hierarchy is writable; found by
+trying, once.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import subprocess
+import time
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+ROOT = Path("/sys/fs/cgroup")
+PREFIX = "codeenv-"
+TRIAL_SECONDS = 5.0
+REMOVE_SECONDS = 0.5
+
+
+@dataclass(frozen=True)
+class Hierarchy:
+    """A directory below which we may make groups, and the names of its files."""
+
+    parent: Path
+    version: int
+
+    @property
+    def memory(self) -> str:
+        return "memory.max" if self.version == 2 else "memory.limit_in_bytes"
+
+    def make(self, memory_bytes: int) -> Group:
+        """:raises OSError: the kernel refuses."""
+        path = self.parent / f"{PREFIX}{os.getpid()}-{secrets.token_hex(4)}"
+        path.mkdir()
+        try:
+            (path / self.memory).write_text(str(memory_bytes))
+            swap = path / ("memory.swap.max" if self.version == 2 else "memory.memsw.limit_in_bytes")
+            if swap.exists():
+                swap.write_text("0" if self.version == 2 else str(memory_bytes))
+        except OSError:
+            path.rmdir()
+            raise
+        return Group(path)
+
+
+@dataclass(frozen=True)
+class Group:
+    path: Path
+
+    def enter(self) -> list[str]:
+        """The command prefix that moves itself into the group and becomes what follows: none of a box is outside."""
+        return ["sh", "-c", 'echo $$ > "$0" && exec "$@"', str(self.path / "cgroup.procs")]
+
+    def out_of_memory(self) -> int:
+        """How many processes of the group the kernel has killed for want of memory."""
+        for name in ("memory.events", "memory.oom_control"):
+            try:
+                lines = (self.path / name).read_text().splitlines()
+            except OSError:
+                continue
+            return sum(int(line.split()[1]) for line in lines if line.startswith("oom_kill "))
+        return 0
+
+    def remove(self) -> None:
+        """Once its processes are gone. The kernel may take a moment to see that."""
+        end = time.monotonic() + REMOVE_SECONDS
+        while True:
+            try:
+                self.path.rmdir()
+                return
+            except FileNotFoundError:
+                return
+            except OSError:
+                if time.monotonic() > end:
+                    return  # the next process of ours that starts here removes it
+                time.sleep(0.002)
+
+
+@lru_cache(maxsize=1)
+def hierarchy() -> Hierarchy | None:
+    """Where groups can be made here, shown by making one and running a process in it; None where they cannot."""
+    for candidate in _candidates():
+        try:
+            _sweep(candidate.parent)
+            group = candidate.make(64 * 1024 * 1024)
+            try:
+                subprocess.run([*group.enter(), "true"], check=True, capture_output=True, timeout=TRIAL_SECONDS)
+            finally:
+                group.remove()
+        except (OSError, subprocess.SubprocessError):
+            continue
+        return candidate
+    return None
+
+
+def _candidates() -> list[Hierarchy]:
+    try:
+        lines = Path("/proc/self/cgroup").read_text().splitlines()
+    except OSError:
+        return []
+    found: list[Hierarchy] = []
+    for line in lines:
+        number, controllers, path = line.split(":", 2)
+        if number == "0":
+            own = ROOT / path.lstrip("/")
+            # Groups with processes cannot delegate: a sibling of our own group, or a child of the root, can be had.
+            found += [Hierarchy(parent, 2) for parent in dict.fromkeys((own, own.parent, ROOT)) if _delegates(parent)]
+        elif "memory" in controllers.split(","):
+            found.append(Hierarchy(ROOT / "memory" / path.lstrip("/"), 1))
+    return found
+
+
+def _delegates(parent: Path) -> bool:
+    try:
+        return "memory" in (parent / "cgroup.subtree_control").read_text().split()
+    except OSError:
+        return False
+
+
+def _sweep(parent: Path) -> None:
+    """Remove the empty groups of processes of ours that were killed."""
+    for path in parent.glob(f"{PREFIX}*-*"):
+        if not Path("/proc", path.name.split("-")[1]).exists():
+            try:
+                path.rmdir()
+            except OSError:
+                pass  # not empty: its processes are still dying
