@@ -13,7 +13,7 @@ from codeenv.grading.report import MESSAGE_LIMIT
 from codeenv.sandbox.api import SandboxError, SandboxProvider
 from codeenv.sandbox.archive import Archive, Entry
 from codeenv.task import PytestGrader
-from tests.episodes import BAD, GOOD, TEST_ADD, Files, by_name, encoded, judge, pytest_task
+from tests.episodes import BAD, GOOD, TEST_ADD, Files, Watching, by_name, encoded, judge, pytest_task
 
 pytestmark = pytest.mark.anyio
 BOTH = {"test_small": True, "test_negative": True}
@@ -107,7 +107,9 @@ HOSTILE = {
 @pytest.mark.parametrize("solution", [pytest.param(text, id=name) for name, text in HOSTILE.items()])
 async def test_no_trick_is_solved_and_none_is_infra(provider: SandboxProvider, solution: str) -> None:
     task = pytest_task(grader=PytestGrader(timeout=15), limits={"memory_mb": 512, "processes": 32})
-    verdict = await judge(task, provider, {"adding.py": solution})
+    watching = Watching(provider)
+    verdict = await judge(task, watching, {"adding.py": solution})
+    assert (len(watching.boxes), watching.alive) == (1, 0)
     assert verdict.outcome == "failed"
     assert verdict.reward == 0.0
     assert len(verdict.tests) == 2
