@@ -1,7 +1,7 @@
 """codeenv: a coding environment for RL training and evaluation of language models.
 
-`load_environment` is what verifiers looks for; `Episode`, `load_tasks` and `get_provider` are the plain asyncio road. Names load
-when they are used: importing this package imports no framework.
+`load_environment` is what verifiers looks for; `Episode`, `load_tasks` and `get_provider` are the plain asyncio road.
+Names load when they are used: importing this package imports no framework.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ __version__ = "0.1.0"
 
 _NAMES = {
     "CodeEnv": "codeenv.env",
-    "load_environment": "codeenv.env",
+    "load_environment": "codeenv.load",
     "Episode": "codeenv.episode",
     "EpisodeSettings": "codeenv.episode",
     "ToolCall": "codeenv.tools",

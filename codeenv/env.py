@@ -18,22 +18,18 @@ import logging
 import threading
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import Any
 
 import verifiers as vf
 from datasets import Dataset
 from verifiers.decorators import discover_decorated  # pyright: ignore[reportMissingImports]
 
-from codeenv.episode import Episode, EpisodeSettings, counter, system_message, task_message
-from codeenv.grading import box_spec
+from codeenv.episode import Episode, EpisodeSettings, system_message, task_message
 from codeenv.grading.verdict import Outcome, Verdict
 from codeenv.prompts import Prompts
 from codeenv.rubric import CodeRubric
-from codeenv.sandbox import get_provider
 from codeenv.sandbox.api import Sandbox, SandboxError, SandboxProvider, SandboxSpec
-from codeenv.sources import load_tasks
-from codeenv.task import Limits, Task
+from codeenv.task import Task
 from codeenv.tools import Observation, ToolCall, definitions
 
 logger = logging.getLogger(__name__)
@@ -237,93 +233,3 @@ def _public(verdict: Verdict) -> dict[str, Any]:
     """The verdict as it may be saved: a failing test's message can quote what the test expects."""
     plain = verdict.model_dump(mode="json", exclude={"tests": {"__all__": {"message"}}})
     return {**plain, "tests_passed": verdict.tests_passed, "tests_total": verdict.tests_total}
-
-
-def load_environment(
-    dataset: str | Path = "starter",
-    *,
-    sandbox: str = "auto",
-    max_turns: int = 30,
-    protocol: str = "tools",
-    tools: Sequence[str] | None = None,
-    system_prompt: str | None = None,
-    prompts: str | Path | None = None,
-    command_timeout: float = 60.0,
-    ttl_seconds: float = 1800.0,
-    observation_tokens: int = 2000,
-    feedback: str = "counts",
-    limits: Mapping[str, Any] | None = None,
-    python: str | None = None,
-    packages: Sequence[str] = (),
-    partial_credit: float = 0.0,
-    tasks: Sequence[str] | None = None,
-    **unknown: Any,
-) -> CodeEnv:
-    """Make the environment; every fault of an argument, a task or the host is raised here, before any rollout.
-
-    :param dataset: a shipped set, a directory of tasks, or a JSONL file.
-    :param sandbox: "auto", or a backend by name.
-    :param max_turns: messages of the policy; 0 for no limit.
-    :param protocol: "tools" (native tool calls) or "text" (fenced blocks).
-    :param tools: names of the tools to offer; all by default.
-    :param system_prompt: replaces the rendered system message; "" for none.
-    :param prompts: a directory of templates that replace ours by name.
-    :param command_timeout: seconds for one command.
-    :param ttl_seconds: life of a box; the episode ends a reserve for grading earlier.
-    :param observation_tokens: budget of one tool's output.
-    :param feedback: what `run_tests` shows: "pass_fail", "counts" or "messages".
-    :param limits: ceilings of every box where the task sets none: memory_mb, disk_mb, processes, cpus.
-    :param python: the boxes' Python; :param packages: Python packages in every box.
-    :param partial_credit: this times the fraction of tests passed is added to the reward.
-    :param tasks: only these task ids, in this order.
-    :raises ValueError: an argument is not valid (`TaskError`: a task, `UnsupportedSpec`: a demand on the sandbox); the
-        message names it and what is valid.
-    :raises FileNotFoundError: there is no such dataset or prompts directory.
-    :raises SandboxUnavailable: no such sandbox works on this host.
-    """
-    if unknown:
-        valid = [name for name in load_environment.__annotations__ if name not in ("unknown", "return")]
-        raise ValueError(f"unknown arguments: {', '.join(sorted(unknown))}; valid: {', '.join(valid)}")
-    chosen = _choose(load_tasks(dataset), tasks)
-    settings = EpisodeSettings.model_validate(
-        {
-            "protocol": protocol,
-            "tools": tools,
-            "max_turns": max_turns,
-            "command_timeout": command_timeout,
-            "ttl_seconds": ttl_seconds,
-            "observation_tokens": observation_tokens,
-            "feedback": feedback,
-        }
-    )
-    if partial_credit < 0:
-        raise ValueError(f"partial_credit must be 0 or more, not {partial_credit}")
-    ceilings = Limits.model_validate(dict(limits or {})).model_dump(exclude_none=True, exclude={"command_timeout"})
-    spec = SandboxSpec(python=python, packages=tuple(packages), **ceilings)
-    templates = Prompts(prompts)
-    _ = counter().exact  # settled now: loading a table would hold up an episode
-    provider = get_provider(sandbox)
-    needed = {s.model_dump_json(): s for s in (box_spec(task, spec) for task in chosen)}
-    for each in needed.values():
-        provider.check(each)
-    return CodeEnv(
-        chosen,
-        provider,
-        settings=settings,
-        spec=spec,
-        prompts=templates,
-        system_prompt=system_prompt,
-        partial_credit=partial_credit,
-        dataset_name=str(dataset),
-        env_id="codeenv",
-    )
-
-
-def _choose(loaded: list[Task], names: Sequence[str] | None) -> list[Task]:
-    if names is None:
-        return loaded
-    by_id = {task.id: task for task in loaded}
-    missing = [name for name in names if name not in by_id]
-    if missing or not names:
-        raise ValueError(f"tasks: no such task: {', '.join(missing) or 'none named'}; there are: {', '.join(by_id)}")
-    return [by_id[name] for name in names]

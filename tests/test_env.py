@@ -14,7 +14,7 @@ import verifiers as vf
 from env_support import SECRET, WrappedProvider, WrappedSandbox, double_task, make_env, play, pytest_task
 
 import codeenv
-from codeenv.env import load_environment
+from codeenv.load import load_environment
 from codeenv.sandbox.api import SandboxError, SandboxLost
 
 pytestmark = pytest.mark.anyio

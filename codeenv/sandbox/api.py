@@ -205,8 +205,8 @@ class Sandbox(Protocol):
         ...
 
     async def close(self) -> None:
-        """Destroy the box. Idempotent, never fails; after it every process of the box is gone. A cancellation meanwhile,
-        also one of asyncio's own, is put off until then."""
+        """Destroy the box. Idempotent, never fails; after it every process of the box is gone. A cancellation
+        meanwhile, also one of asyncio's own, is put off until then."""
         ...
 
 

@@ -15,8 +15,10 @@ from codeenv.sandbox.box.processes import (
     PR_SET_CHILD_SUBREAPER,
     alive,
     become,
+    children,
     exit_code,
     family,
+    is_still,
     prctl,
     send_signal,
 )
@@ -41,7 +43,7 @@ class Execution:
         self.exit_code = None
         self.timed_out = False
         self.notice = b""
-        self.earlier = []  # pids of the processes that were there before it
+        self.earlier = []  # pids of the agent's children before it: daemons, other supervisors
 
 
 class Commands:
@@ -221,10 +223,12 @@ class Commands:
         self.send(b"r", execution.request, fields)
 
     def cancel(self, request):
-        """The host no longer waits for this command: its tree goes, no answer is sent."""
-        execution = self.running.pop(request, None)
-        if execution is not None:
-            self.kill(execution)
+        """The host no longer waits for this command: its tree goes, and nobody will read an answer."""
+        execution = self.running.get(request)
+        if execution is None:
+            return
+        self.kill(execution)
+        if self.running.pop(request, None) is not None:  # else its end was seen meanwhile
             execution.out.finish()
             for fd in [*execution.streams, execution.status_fd, execution.stdin_fd]:
                 self.forget(fd)
@@ -243,7 +247,11 @@ class Commands:
         if execution.supervisor:
             send_signal(execution.supervisor, _signal.SIGSTOP)
         end = time.monotonic() + SETTLE_SECONDS
-        while tree := self.tree(execution):
+        quiet = 0
+        while quiet < 2:  # one look can miss the child of a fork that was under way
+            still = not execution.supervisor or is_still(execution.supervisor)  # else it may be about to fork
+            tree = self.tree(execution)
+            quiet = quiet + 1 if still and not tree else 0
             if time.monotonic() > end:
                 self.kill_all()
                 break
@@ -259,7 +267,7 @@ class Commands:
         if execution.supervisor:
             return [pid for pid in family({execution.supervisor}) if pid != execution.supervisor]
         others = [pid for e in self.running.values() if e is not execution for pid in (e.supervisor, e.main) if pid]
-        kept = {os.getpid(), *family([pid for pid in execution.earlier if pid != os.getpid()] + others)}
+        kept = {os.getpid(), *family(execution.earlier + others)}
         return [pid for pid in family({os.getpid()}) if pid not in kept]
 
     def kill_all(self):
@@ -280,13 +288,15 @@ class Commands:
 
     def make_room(self):
         """When what earlier commands left behind has used up the process limit, kill it: the next command could
-        not start anything. Returns the pids that are there, and what was done, for the model to read."""
-        there = family({os.getpid()})
-        if self.running or not self.processes or len(there) <= self.processes - 4:
-            return there, b""
-        self.kill_all()
-        text = b"the limit of %d processes was reached: all processes left in the background were killed"
-        return family({os.getpid()}), text % self.processes
+        not start anything. Returns the pids of our own children, and what was done, for the model to
+        read."""
+        if not self.running and self.contained and self.processes:
+            count = sum(name.isdigit() for name in os.listdir("/proc"))
+            if count > self.processes - 4:
+                self.kill_all()
+                text = b"the limit of %d processes was reached: all processes left in the background were killed"
+                return children(), text % self.processes
+        return children(), b""
 
 
 def pipe(reading, writing):

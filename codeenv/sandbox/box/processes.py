@@ -10,8 +10,9 @@ PR_SET_DUMPABLE, PR_SET_CHILD_SUBREAPER = 4, 36
 SIGXFSZ = 25
 
 
-def prctl(option, value):
-    # ctypes itself costs more to import than the rest of this file: the bare C module is enough for one call.
+
+def libc(name):
+    # ctypes itself costs more to import than the rest of this file: the bare C module is enough for calls of integers.
     class Int(_ctypes._SimpleCData):
         _type_ = "i"
 
@@ -19,7 +20,15 @@ def prctl(option, value):
         _flags_ = _ctypes.FUNCFLAG_CDECL
         _restype_ = Int
 
-    return Function(_ctypes.dlsym(_ctypes.dlopen(None, 0), "prctl"))(Int(option), Int(value), Int(0), Int(0), Int(0))
+    function = Function(_ctypes.dlsym(_ctypes.dlopen(None, 0), name))
+    return lambda *values: function(*map(Int, values))
+
+
+PRCTL = libc("prctl")
+
+
+def prctl(option, value):
+    return PRCTL(option, value, 0, 0, 0)
 
 
 def exit_code(status):
@@ -35,6 +44,22 @@ def send_signal(pid, number):
 
 def alive(pid):
     return os.path.exists(f"/proc/{pid}")
+
+
+def is_still(pid):
+    """Whether it runs no more: a signal to stop or die takes effect only when the process next looks."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            return file.read().rpartition(b")")[2].split()[0] in b"TtZX"
+    except OSError:
+        return True
+
+
+def children():
+    """Pids of our own children."""
+    pid = os.getpid()
+    with open(f"/proc/{pid}/task/{pid}/children", "rb", buffering=0) as file:
+        return [int(word) for word in file.read().split()]
 
 
 def family(roots):
@@ -57,6 +82,22 @@ def family(roots):
     return [pid for pid in dict.fromkeys(found) if pid in living]
 
 
+def execute(argv, env):
+    """`os.execvpe`, which would import a module first, in every new process. :raises OSError: it cannot be run."""
+    name = argv[0]
+    if b"/" in name:
+        os.execve(name, argv, env)
+    failure = FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
+    for folder in env.get(b"PATH", b"/bin:/usr/bin").split(b":"):
+        try:
+            os.execve(os.path.join(folder, name), argv, env)
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+        except PermissionError as error:
+            failure = error  # another of that name may still be runnable
+    raise failure
+
+
 def become(status_w, in_r, out_w, err_w, cwd, argv, env, limits):
     """Turn this process into the command. Does not return."""
     os.setsid()
@@ -73,7 +114,7 @@ def become(status_w, in_r, out_w, err_w, cwd, argv, env, limits):
         os.nice(5)  # a busy command may not starve the agent
         for number in (_signal.SIGPIPE, _signal.SIGINT, SIGXFSZ):  # Python ignores some of these
             _signal.signal(number, _signal.SIG_DFL)
-        os.execvpe(argv[0], argv, env)
+        execute(argv, env)
     except OSError as error:
         os.write(2, f"codeenv: cannot run {ascii(os.fsdecode(argv[0]))[:200]}: {error.strerror}\n".encode())
         os._exit(127 if error.errno in (errno.ENOENT, errno.ENOTDIR) else 126)
