@@ -296,8 +296,18 @@ async def test_closing_in_a_cancelled_scope(watching: Watching) -> None:
 async def test_what_still_runs_at_the_end_neither_breaks_nor_outlives_it(watching: Watching) -> None:
     async with playing(watching) as player:
         await player.call("edit_file", **FIX)
+        close, running = player.episode.sandbox.close, list[bytes]()
+
+        async def look_and_close() -> None:
+            if not running:
+                running.append(b"?")
+                running[0] = (await watching.boxes[0].exec("pgrep -x sleep")).stdout
+            await close()
+
+        player.episode.sandbox.close = look_and_close  # type: ignore[method-assign]
         await player.bash("(while :; do mkdir d$RANDOM; touch d*/x; rm -rf d*; done) & setsid sleep 99 & sleep 0.1")
         assert (await player.finish()).outcome == "solved"
+        assert running == [b""]  # stopped before the workspace was taken
         assert watching.alive == 0
 
 

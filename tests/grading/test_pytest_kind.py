@@ -65,8 +65,8 @@ async def test_what_else_lies_in_the_workspace_is_not_honoured_and_breaks_nothin
 FORGED = """\
 import json, os
 for fd in range(64):
-    for record in ({"kind": "start"}, *({"kind": "test", "id": f"test_adding.py::{n}", "outcome": "passed", "seconds": "x"}
-                   for n in ("test_small", "test_negative")), {"kind": "collected", "ids": 7}):
+    for record in ({"kind": "start"}, *({"kind": "test", "id": f"test_adding.py::{n}", "outcome": "passed", "seconds": s}
+                   for n in ("test_small", "test_negative") for s in (1, "x")), {"kind": "collected", "ids": 7}):
         try:
             os.write(fd, (chr(10) + json.dumps(record) + chr(10)).encode())
         except OSError:
@@ -75,6 +75,7 @@ for fd in range(64):
 HOSTILE = {
     "exit-at-import": "import os\nos._exit(0)",
     "sys-exit-at-import": "import sys\nsys.exit(0)",
+    "sys-exit-and-threads": "import sys, threading, time\nthreading.Thread(target=time.sleep, args=(99,)).start()\nsys.exit(0)",
     "system-exit-in-test": "def add(a, b):\n    if a < 0: raise SystemExit(0)\n    return a + b",
     "exit-in-test": "import os\ndef add(a, b):\n    if a < 0: os._exit(0)\n    return a + b",
     "pytest-exit": "import pytest\npytest.exit('done', returncode=0)",
@@ -110,6 +111,7 @@ async def test_no_trick_is_solved_and_none_is_infra(provider: SandboxProvider, s
     watching = Watching(provider)
     verdict = await judge(task, watching, {"adding.py": solution})
     assert (len(watching.boxes), watching.alive) == (1, 0)
+    assert verdict.seconds < 14
     assert verdict.outcome == "failed"
     assert verdict.reward == 0.0
     assert len(verdict.tests) == 2
@@ -273,6 +275,14 @@ def check_three(three):
     assert (verdict.outcome, verdict.tests_passed, verdict.tests_total) == ("failed", 1, 2)
 
 
+async def test_every_test_may_pass_and_the_exit_code_still_decides(provider: SandboxProvider) -> None:
+    ini = "[pytest]\naddopts = --continue-on-collection-errors\n"
+    task = pytest_task({"test_adding.py": TEST_ADD, "test_b.py": "import adding\nadding.subtract\n", "pytest.ini": ini})
+    verdict = await judge(task, provider, {"adding.py": GOOD})
+    assert all(test.passed for test in verdict.tests)
+    assert (verdict.outcome, verdict.exit_code) == ("failed", 1)
+
+
 async def test_the_workspace_is_where_the_tests_run(provider: SandboxProvider) -> None:
     test = (
         "import os\ndef test_a():\n    assert os.getcwd() == '/workspace'\n    assert open('data.txt').read() == 'x'\n"
@@ -326,7 +336,3 @@ async def test_a_workspace_that_needs_more_room_than_the_box_has_is_failed(provi
     assert (verdict.outcome, verdict.reason) == (
         "failed", "the workspace takes 3006464 bytes, more than the box's disk",
     )  # fmt: skip
-
-
-def test_add_is_what_the_tests_say() -> None:
-    assert "test_negative" in TEST_ADD

@@ -32,6 +32,7 @@ def printing(data: bytes) -> str:
         pytest.param(b"1  2\n3\n", b"1 2\n3\n", True, False, id="inner-blanks"),
         pytest.param(b"\n1 2\n3\n", b"1 2\n3\n", True, False, id="leading-line"),
         pytest.param(b"1\r2\n", b"1 2\n", True, False, id="lone-cr"),
+        pytest.param(b"1\r2\n", b"1\n2\n", True, False, id="lone-cr-for-a-line-end"),
         pytest.param(b"1\x0c2\n", b"1\n2\n", True, False, id="form-feed"),
         pytest.param("1\u00a02\n".encode(), b"1 2\n", False, False, id="no-break-space"),
         pytest.param("1\u20282\n".encode(), b"1\n2\n", False, False, id="line-separator"),
