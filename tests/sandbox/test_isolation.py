@@ -38,9 +38,7 @@ async def test_nothing_of_the_host_can_be_found(
     (tmp_path / ".netrc").write_text(SECRET)
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("API_KEY", SECRET)
-    holder = subprocess.Popen(  # noqa: ASYNC220
-        ["sleep", "60"], env={"KEY": SECRET, "PATH": os.environ["PATH"]}
-    )  # a process of ours
+    holder = subprocess.Popen(["sleep", "60"], env={"KEY": SECRET, "PATH": os.environ["PATH"]})  # a process of ours
     try:
         async with provider.create(SandboxSpec()) as other, provider.create(SandboxSpec()) as box:
             await other.write_file("theirs", SECRET.encode())

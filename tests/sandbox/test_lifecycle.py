@@ -84,9 +84,9 @@ def traces() -> tuple[set[str], set[int], set[str]]:
 
 @BOTH_LOOPS
 async def test_at_its_time_a_box_is_destroyed_and_says_so(any_provider: SandboxProvider) -> None:
-    async with any_provider.create(SandboxSpec(ttl_seconds=0.8)) as box:
+    async with any_provider.create(SandboxSpec(ttl_seconds=0.4)) as box:
         started = time.monotonic()
-        with pytest.raises(SandboxExpired, match=r"time to live of 0\.8 s") as caught:
+        with pytest.raises(SandboxExpired, match=r"time to live of 0\.4 s") as caught:
             await box.exec("setsid sleep 987001 & sleep 60")
         assert time.monotonic() - started < 3
         assert caught.value.stage == "exec"
@@ -99,21 +99,21 @@ async def test_at_its_time_a_box_is_destroyed_and_says_so(any_provider: SandboxP
 
 
 async def test_a_box_that_nobody_watches_goes_at_its_time(any_provider: SandboxProvider) -> None:
-    box = await any_provider.open(SandboxSpec(ttl_seconds=0.5))
+    box = await any_provider.open(SandboxSpec(ttl_seconds=0.4))
     pid = box.pid  # type: ignore[attr-defined]
     await box.exec("(setsid sleep 987002 &)")
-    time.sleep(1.2)  # noqa: ASYNC251  the loop stands still, as if we hung
+    time.sleep(0.8)  # noqa: ASYNC251  the loop stands still, as if we hung
     assert marked("987002") == []
     assert not command_line(pid)  # only its exit status is left
     await box.close()
 
 
 async def test_a_box_goes_at_its_time_also_when_it_cannot_get_rid_of_an_answer(any_provider: SandboxProvider) -> None:
-    box = await any_provider.open(SandboxSpec(ttl_seconds=1))
-    await box.exec("head -c 20000000 /dev/zero > big; (setsid sleep 987003 &)")
+    box = await any_provider.open(SandboxSpec(ttl_seconds=0.6))
+    await box.exec("head -c 8000000 /dev/zero > big; (setsid sleep 987003 &)")
     with anyio.move_on_after(0.01):
         await box.read_file("big")
-    time.sleep(1.8)  # noqa: ASYNC251
+    time.sleep(1.2)  # noqa: ASYNC251
     assert marked("987003") == []
     await box.close()
 
@@ -160,6 +160,7 @@ async def test_a_box_that_no_longer_answers_is_lost_for_good(
     provider: SandboxProvider, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(local, "ANSWER_GRACE", 0.3)
+    monkeypatch.setattr(local, "CLOSE_SECONDS", 0.5)
     async with provider.create(SandboxSpec()) as box:
         assert (await box.exec("sleep 0.2", timeout=0.1)).timed_out
         stopped = [pid for pid in children() if "-S" in command_line(pid)]
@@ -172,7 +173,7 @@ async def test_a_box_that_no_longer_answers_is_lost_for_good(
             await box.read_file("x")
         assert time.monotonic() - started < 1
         started = time.monotonic()
-    assert time.monotonic() - started < 5  # it does not leave by itself
+    assert time.monotonic() - started < 3  # it does not leave by itself
     assert not children() & set(stopped)
 
 

@@ -113,10 +113,19 @@ async def test_eight_gigabytes_of_memory_are_not_to_be_had(make_box: MakeBox, co
     assert (await box.exec("echo fine")).stdout == b"fine\n"
 
 
-async def test_the_memory_limit_is_the_specs(make_box: MakeBox) -> None:
-    box = await make_box(memory_mb=256)
-    assert (await box.exec("python3 -c 'x = bytearray(100 << 20)'")).exit_code == 0
-    assert b"MemoryError" in (await box.exec("python3 -c 'x = bytearray(300 << 20)'")).stderr
+async def test_the_memory_limit_is_the_specs_and_being_over_it_is_told(make_box: MakeBox) -> None:
+    """As a ceiling of the box (a process is killed, and it is said) or, where that cannot be had, of each process."""
+    box = await make_box(memory_mb=256, disk_mb=16)
+    assert (await box.exec("exec python3 -c 'x = b\"x\" * (100 << 20)'")).exit_code == 0
+    result = await box.exec("exec python3 -c 'x = b\"x\" * (500 << 20)'")
+    if b"MemoryError" in result.stderr:
+        assert (result.exit_code, result.notice) == (1, "")
+    else:
+        assert result.exit_code == 137
+        assert "out of memory" in result.notice
+        assert "256 MiB" in result.notice
+    after = await box.exec("echo fine; exit 3")
+    assert (after.stdout, after.notice) == (b"fine\n", "")
 
 
 @pytest.mark.parametrize("place", ["/workspace", "/tmp", "/dev/shm"])

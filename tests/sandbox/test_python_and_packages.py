@@ -20,6 +20,7 @@ from codeenv.sandbox.packages import resolve_packages
 from codeenv.sandbox.python import resolve_python
 
 ask = pytest.mark.anyio
+OURS = f"{sys.version_info[0]}.{sys.version_info[1]}"
 
 
 def other_pythons() -> list[str]:
@@ -41,7 +42,7 @@ def other_pythons() -> list[str]:
             ).stdout.strip()
         except OSError:
             continue
-        if version and tuple(map(int, version.split("."))) >= (3, 9) and version != "%d.%d" % sys.version_info[:2]:
+        if version and tuple(map(int, version.split("."))) >= (3, 9) and version != OURS:
             found.setdefault(version, place)
     return list(found.values())
 
@@ -52,7 +53,7 @@ def other_pythons() -> list[str]:
 def test_our_own_is_resolved_to_its_base() -> None:
     python = resolve_python()
     assert python == resolve_python(sys.executable)
-    assert python.version == "%d.%d.%d" % sys.version_info[:3]
+    assert python.version == ".".join(map(str, sys.version_info[:3]))
     assert os.path.realpath(sys.base_prefix) in python.prefixes
     assert ".venv" not in python.executable
     assert python.site
@@ -63,7 +64,7 @@ async def test_a_box_runs_the_python_asked_for(any_provider: SandboxProvider) ->
     candidates = other_pythons()
     if not candidates:
         pytest.skip("no other Python is installed here")
-    for candidate in candidates:
+    for candidate in candidates if any_provider.name == "bubblewrap" else candidates[:1]:
         spec = SandboxSpec(python=candidate)
         async with any_provider.create(spec) as box:
             code = "import sys, ssl, json, sqlite3; print('%d.%d.%d' % sys.version_info[:3])"
@@ -76,12 +77,11 @@ async def test_a_box_runs_the_python_asked_for(any_provider: SandboxProvider) ->
 
 @ask
 async def test_a_version_is_looked_up_on_the_path(provider: SandboxProvider, monkeypatch, tmp_path: Path) -> None:
-    version = "%d.%d" % sys.version_info[:2]
-    (tmp_path / f"python{version}").symlink_to(sys.executable)
+    (tmp_path / f"python{OURS}").symlink_to(sys.executable)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
-    async with provider.create(SandboxSpec(python=version)) as box:
+    async with provider.create(SandboxSpec(python=OURS)) as box:
         result = await box.exec(["python3", "-c", "import sys; print(sys.version.split()[0])"])
-        assert result.stdout.decode().startswith(version)
+        assert result.stdout.decode().startswith(OURS)
 
 
 @ask
@@ -206,7 +206,7 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
         (site / f"{module}.py").write_text(f"NAME = {name!r}\n")
         info = site / f"{module}-{version}.dist-info"
         info.mkdir()
-        lines = [f"Name: {name}", f"Version: {version}", *(f"Provides-Extra: {extra}" for extra in extras)]
+        lines = [f"Name: {name}", f"Version: {OURS}", *(f"Provides-Extra: {extra}" for extra in extras)]
         (info / "METADATA").write_text(
             "Metadata-Version: 2.1\n" + "\n".join([*lines, *(f"Requires-Dist: {r}" for r in requires)])
         )
