@@ -73,7 +73,7 @@ async def test_a_cancelled_command_leaves_those_that_wait_with_it_alone(any_box:
     results: list[bytes] = []
 
     async def other(text: str) -> None:
-        results.append((await any_box.exec(f"sleep 0.5; echo {text}", timeout=20)).stdout)
+        results.append((await any_box.exec(f"sleep 0.4; echo {text}", timeout=20)).stdout)
 
     async with anyio.create_task_group() as group:
         with anyio.move_on_after(0.25):  # it is the one that reads the socket
@@ -94,7 +94,7 @@ async def test_readers_may_be_cancelled_in_any_order(any_box: Sandbox) -> None:
             await any_box.exec("sleep 30")
 
     async def patient() -> None:
-        results.append((await any_box.exec("sleep 0.6; echo x", timeout=20)).stdout)
+        results.append((await any_box.exec("sleep 0.4; echo x", timeout=20)).stdout)
 
     with anyio.fail_after(20):
         async with anyio.create_task_group() as group:

@@ -339,12 +339,12 @@ async def test_cancelled_anywhere_nothing_is_left(
                 reached.add("ran")
                 await box.export(stop_processes=True)
                 reached.add("exported")
-                await box.exec("sleep 0.1")
+                await box.exec("sleep 0.05")
 
     for _ in range(lives // 10):
         async with anyio.create_task_group() as group:
             for _ in range(10):
-                group.start_soon(live, chance.random() ** 2 * 0.3)
+                group.start_soon(live, chance.random() ** 2 * 0.15)
     assert {"created", "ran"} <= reached
     assert marked("987007") == []
     assert_nothing_left(before)

@@ -280,8 +280,8 @@ async def test_opening_prepares_what_was_not_checked_without_holding_up_the_loop
 
     async with anyio.create_task_group() as group:
         group.start_soon(watch)
-        async with provider.create(SandboxSpec(packages=("pytest", "hypothesis"))) as box:
-            assert (await box.exec(["python3", "-c", "import pytest, hypothesis"])).exit_code == 0
+        async with provider.create(SandboxSpec(packages=("pytest",))) as box:
+            assert (await box.exec(["python3", "-c", "import pytest"])).exit_code == 0
         group.cancel_scope.cancel()
     assert longest < 1
 
