@@ -171,10 +171,10 @@ async def test_no_box_outlives_vf_eval(
 ) -> None:
     tasks = [*(double_task(n) for n in range(4)), pytest_task()]
     path = write_set(tmp_path, tasks)
-    memory = 1024 + random.randrange(1000)  # the boxes of this run, by a number on their command line
-    marker = str(memory * MiB)
+    disk = 300 + random.randrange(1000)  # the boxes of this run, by a number on their command line
+    marker = str(disk * MiB)
     async with serve("oracle", tasks, latency=30) as server:
-        arguments = {"dataset": str(path), "sandbox": "bubblewrap", "limits": {"memory_mb": memory}}
+        arguments = {"dataset": str(path), "sandbox": "bubblewrap", "limits": {"disk_mb": disk}}
         command = eval_command(server.base_url, arguments, tmp_path / "out", "oracle", *server_flag)
         process = subprocess.Popen(
             command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=tmp_path, start_new_session=True
