@@ -169,8 +169,14 @@ def _launch(spec: SandboxSpec, python: BoxPython, packages: Path | None, command
     argv = [*prefix, bwrap, *arguments, "--", *command]
     if group is None:
         return Launch(argv, (*fds, *own), own)
-    argv = [*group.enter(), *argv]
-    return Launch(argv, (*fds, *own), own, out_of_memory=group.out_of_memory, on_close=group.remove)
+    return Launch(
+        argv,
+        (*fds, *own),
+        own,
+        on_start=group.take_child,
+        out_of_memory=group.out_of_memory,
+        on_close=group.remove,
+    )
 
 
 def _group(spec: SandboxSpec) -> Group | None:

@@ -14,13 +14,15 @@ NICENESS = 5
 @dataclass(frozen=True)
 class Launch:
     """How to start a box: the command that becomes the agent, descriptors it needs (those in `own_fds` are closed here
-    once it has started), how many of its processes have died for want of memory, what to do when it has gone."""
+    once it has started), what to do with its pid in a thread while it starts, how many of its processes have died for
+    want of memory, what to do when it has gone."""
 
     argv: list[str]
     pass_fds: tuple[int, ...] = ()
     own_fds: tuple[int, ...] = ()
     workdir: str | None = None
     scratch: str = "/tmp"
+    on_start: Callable[[int], None] | None = None
     out_of_memory: Callable[[], int] = lambda: 0
     on_close: Callable[[], None] = lambda: None
 

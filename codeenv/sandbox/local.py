@@ -12,6 +12,7 @@ from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequenc
 from contextlib import asynccontextmanager
 
 import anyio
+import anyio.to_thread
 from anyio.lowlevel import RunVar
 
 from codeenv.sandbox.api import (
@@ -50,7 +51,7 @@ class LocalSandbox:
         self._workdir = launch.workdir or spec.workdir
         self._scratch = launch.scratch
         self._env = box_environment(posixpath.dirname(python.executable), spec.env)
-        self._on_close = launch.on_close
+        self._on_start, self._on_close = launch.on_start, launch.on_close
         self._out_of_memory = launch.out_of_memory
         self._killed = 0  # processes, for want of memory, that have been told of
         self._created = time.monotonic()
@@ -87,8 +88,10 @@ class LocalSandbox:
         try:
             with anyio.fail_after(CREATE_SECONDS):
                 await self._channel.send_raw(self._agent)
+                if self._on_start is not None:
+                    await anyio.to_thread.run_sync(self._on_start, self._process.pid)
                 await self._channel.ready()
-        except (SandboxLost, TimeoutError) as error:
+        except (SandboxLost, OSError) as error:
             seconds = time.monotonic() - self._created
             await self.close()
             said = self._said() or str(error) or f"no answer within {CREATE_SECONDS:.0f} s"

@@ -10,7 +10,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from codeenv.sandbox.api import Sandbox
+from codeenv.sandbox.api import Sandbox, SandboxProvider, SandboxSpec
 from tests.conftest import MakeBox
 
 pytestmark = pytest.mark.anyio
@@ -162,3 +162,23 @@ async def test_descriptors_and_cores_are_bounded(box: Sandbox) -> None:
 
 async def test_a_box_goes_before_its_host_when_memory_runs_out(box: Sandbox) -> None:
     assert int((await box.exec("cat /proc/self/oom_score_adj")).stdout) >= 500
+
+
+async def test_memory_is_a_ceiling_for_the_box_as_a_whole(provider: SandboxProvider) -> None:
+    """Six processes, each well below the ceiling, all of them over it: some go, the model is told, the box lives on."""
+    if provider.capabilities.memory != "hard":
+        pytest.skip("no control group can be made on this host: memory is a ceiling for each process alone")
+    spec = SandboxSpec(memory_mb=256, disk_mb=16)
+    hog = "python3 -S -c 'x = bytearray(150_000_000); import time; time.sleep(1.5)'"
+    async with provider.create(spec) as box:
+        done = await box.exec(
+            f"for i in 1 2 3 4 5 6; do {hog} & pids+=($!); done; for p in ${{pids[@]}}; do wait $p || exit 9; done"
+        )
+        assert done.exit_code == 9
+        assert "out of memory" in done.notice
+        assert "256 MiB" in done.notice
+        alone = await box.exec("python3 -S -c 'x = bytearray(8_000_000_000)'")
+        assert alone.exit_code == 137
+        assert "out of memory" in alone.notice
+        after = await box.exec("echo alive")
+        assert (after.stdout, after.notice) == (b"alive\n", "")

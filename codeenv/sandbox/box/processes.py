@@ -10,7 +10,6 @@ PR_SET_DUMPABLE, PR_SET_CHILD_SUBREAPER = 4, 36
 SIGXFSZ = 25
 
 
-
 def libc(name):
     # ctypes itself costs more to import than the rest of this file: the bare C module is enough for calls of integers.
     class Int(_ctypes._SimpleCData):
