@@ -34,7 +34,9 @@ from codeenv.sandbox.seccomp import program
 
 PROBE_SECONDS = 10.0
 ETC = Path(__file__).parent / "etc"
-HOST_ETC = ("ld.so.cache", "ld.so.conf", "ld.so.conf.d", "alternatives", "ssl/certs", "localtime")
+HOST_ETC = ("ld.so.cache", "alternatives")
+"""What programs in /usr need of the host's /etc. Our own has a place for each: it is bound whole, since every bind costs
+a box 0.2 ms."""
 SHM_MB, SITE_BYTES = 64, 4096
 
 HOW_TO_ALLOW = (
@@ -212,10 +214,9 @@ def _file_system(
             arguments += ["--symlink", os.readlink(path), str(path)]
         elif path.is_dir():
             arguments += ["--ro-bind", str(path), str(path)]
+    arguments += ["--ro-bind", at.get(str(ETC), str(ETC)), "/etc"]
     for name in HOST_ETC:
         arguments += ["--ro-bind-try", f"/etc/{name}", f"/etc/{name}"]
-    for file in sorted(ETC.iterdir()):
-        arguments += ["--ro-bind", f"{at.get(str(ETC), ETC)}/{file.name}", f"/etc/{file.name}"]
     disk = str(spec.disk_mb * MiB)
     arguments += [
         "--proc", "/proc", "--dev", "/dev",

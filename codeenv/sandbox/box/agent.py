@@ -8,7 +8,6 @@ refuses them its memory, its descriptors and ptrace, and PID 1 ignores signals s
 
 import _signal
 import errno
-import fcntl
 import os
 import resource
 import select
@@ -110,8 +109,7 @@ def main():
         limits.append((resource.RLIMIT_FSIZE, disk))
     if processes and contained:
         limits.append((resource.RLIMIT_NPROC, processes))
-    flags = fcntl.fcntl(1, fcntl.F_GETFL)
-    fcntl.fcntl(1, fcntl.F_SETFL, flags & ~os.O_NONBLOCK)
+    os.set_blocking(1, True)
 
     def on_alarm(*_):
         if time.monotonic() >= end:  # else a command of the policy's sent it
