@@ -43,7 +43,7 @@ async def test_a_daemon_does_not_hold_up_the_command_and_lives_on(any_box: Sandb
 
 
 async def test_a_daemon_that_prints_to_its_ended_commands_output_is_not_killed_by_it(any_box: Sandbox) -> None:
-    daemon = "i=0; while [ $i -lt 1000 ]; do i=$((i+1)); echo tick $i; echo $i > ticks; sleep 0.02; done"
+    daemon = "i=0; while [ $i -lt 1000 ]; do i=$((i+1)); echo tick $i; echo $i > new; mv new ticks; sleep 0.02; done"
     result = await any_box.exec(f"({daemon}) & echo started", timeout=10)
     assert result.stdout.startswith(b"started\n")
     first = int((await any_box.exec("sleep 0.3; cat ticks")).stdout)
