@@ -46,9 +46,9 @@ async def test_a_daemon_that_prints_to_its_ended_commands_output_is_not_killed_b
     daemon = "i=0; while [ $i -lt 1000 ]; do i=$((i+1)); echo tick $i; echo $i > new; mv new ticks; sleep 0.02; done"
     result = await any_box.exec(f"({daemon}) & echo started", timeout=10)
     assert result.stdout.startswith(b"started\n")
-    first = int((await any_box.exec("sleep 0.3; cat ticks")).stdout)
-    second = int((await any_box.exec("sleep 0.3; cat ticks")).stdout)
-    assert second > first > 0
+    first = int((await any_box.exec("until [ -s ticks ]; do sleep 0.05; done; cat ticks", timeout=15)).stdout)
+    later = f"until [ $(cat ticks) -gt {first} ]; do sleep 0.05; done; cat ticks"
+    assert int((await any_box.exec(later, timeout=15)).stdout) > first > 0
 
 
 async def test_a_daemon_that_floods_its_ended_commands_output_neither_blocks_nor_dies(any_box: Sandbox) -> None:
