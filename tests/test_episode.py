@@ -13,7 +13,8 @@ import pytest
 from pydantic import ValidationError
 
 from codeenv.episode import Episode, EpisodeSettings
-from codeenv.sandbox.api import SandboxError, SandboxLost, SandboxProvider
+from codeenv.grading import pytest_kind
+from codeenv.sandbox.api import SandboxError, SandboxExpired, SandboxLost, SandboxProvider
 from codeenv.sources import load_tasks
 from codeenv.task import PytestGrader
 from codeenv.text_protocol import write
@@ -372,3 +373,20 @@ async def test_settings_are_checked(watching: Watching, settings: dict[str, Any]
 async def test_one_tool_by_its_name() -> None:
     assert EpisodeSettings(tools="bash").tools == ("bash",)  # type: ignore[arg-type]
     assert EpisodeSettings(tools=None).tools[:2] == ("bash", "read_file")  # type: ignore[arg-type]
+
+
+async def test_a_grading_box_that_expires_is_not_the_policys(
+    provider: SandboxProvider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def expire(*_: object) -> None:
+        raise SandboxExpired("the time to live is over", stage="exec", seconds=1.0)
+
+    monkeypatch.setattr(pytest_kind, "run", expire)
+    async with playing(provider) as player:
+        with pytest.raises(SandboxLost) as caught:
+            await player.call("run_tests")
+        assert not isinstance(caught.value, SandboxExpired)
+        assert caught.value.stage == "grading: exec"
+        assert player.episode.over == ""
+        with pytest.raises(SandboxLost, match="time to live"):
+            await player.finish()

@@ -18,7 +18,7 @@ from codeenv.grading import pytest as pytest_kind
 from codeenv.grading import stdio as stdio_kind
 from codeenv.grading.report import Report
 from codeenv.grading.verdict import Outcome, TestResult, Verdict
-from codeenv.sandbox.api import MiB, SandboxError, SandboxProvider, SandboxSpec
+from codeenv.sandbox.api import MiB, SandboxError, SandboxLost, SandboxProvider, SandboxSpec
 from codeenv.sandbox.archive import Archive
 from codeenv.task import PytestGrader, Task
 
@@ -90,8 +90,10 @@ async def grade(task: Task, left: Archive, provider: SandboxProvider, spec: Sand
             else:
                 report = await stdio_kind.run(task, grader, box)
     except SandboxError as error:
+        # Never as SandboxExpired: that is what a policy's own box does, and it costs the policy its reward.
+        kind = SandboxLost if isinstance(error, SandboxLost) else SandboxError
         seconds = time.monotonic() - started
-        raise type(error)(str(error), stage=f"grading: {error.stage}", seconds=seconds) from error
+        raise kind(str(error), stage=f"grading: {error.stage}", seconds=seconds) from error
     except OSError as error:
         # What the box itself refuses (a full disk): what was to go in fits, so the box is at fault.
         seconds = time.monotonic() - started

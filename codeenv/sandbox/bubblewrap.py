@@ -35,8 +35,8 @@ from codeenv.sandbox.seccomp import program
 PROBE_SECONDS = 10.0
 ETC = Path(__file__).parent / "etc"
 HOST_ETC = ("ld.so.cache", "alternatives")
-"""What programs in /usr need of the host's /etc. Our own has a place for each: it is bound whole, since every bind costs
-a box 0.2 ms."""
+"""What programs in /usr need of the host's /etc. Ours has a place for each: it is bound whole, as every bind costs a
+box 0.2 ms."""
 SHM_MB, SITE_BYTES = 64, 4096
 
 HOW_TO_ALLOW = (
