@@ -8,8 +8,8 @@ from __future__ import annotations
 import errno
 import re
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from codeenv.calls import (
@@ -53,7 +53,6 @@ class Observation:
     exit_code: int | None = None
     seconds: float = 0.0
     tokens: int = 0
-    data: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
 
 class Toolbox:

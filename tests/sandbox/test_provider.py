@@ -92,7 +92,7 @@ def test_a_spec_that_makes_no_sense_is_refused(fields: dict[str, Any]) -> None:
 
 
 @pytest.mark.anyio
-@pytest.mark.parametrize("workdir", ["/work/here", "/tmp/inside", "/home/user"])
+@pytest.mark.parametrize("workdir", ["/project/here", "/tmp/inside", "/home/user"])
 async def test_the_work_directory_is_the_specs(provider: SandboxProvider, workdir: str) -> None:
     async with provider.create(SandboxSpec(workdir=workdir)) as box:
         assert box.workdir == workdir
