@@ -34,6 +34,7 @@ lint: $(READY)
 bench: $(READY)
 	$(BIN)/python benchmarks/sandbox.py
 	$(BIN)/python benchmarks/episodes.py
+	$(BIN)/python benchmarks/validate.py
 
 clean:
 	rm -rf $(VENV) dist build .pytest_cache .ruff_cache .hypothesis outputs
