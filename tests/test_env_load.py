@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
@@ -37,12 +38,8 @@ def children() -> set[int]:
     return {int(pid) for pid in Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()}
 
 
-async def test_256_episodes_at_once_leave_the_loop_free_and_nothing_behind(tmp_path: Path) -> None:
-    """The policy answers from another process, as a model would; the loop under watch is the environment's."""
-    tasks = [double_task(n) for n in range(4)]
-    env = make_env(tasks, tools=("bash", "write_file", "submit"))
-    await play(env, "oracle")  # what is made once for the process is made now
-    descriptors, boxes = open_descriptors(), children()
+async def lags_of(work: Callable[[], Awaitable[object]]) -> list[float]:
+    """Seconds by which the event loop was late, sampled every 5 ms while `work` runs, in order of size."""
     lags: list[float] = []
 
     async def watch() -> None:
@@ -51,20 +48,34 @@ async def test_256_episodes_at_once_leave_the_loop_free_and_nothing_behind(tmp_p
             await anyio.sleep(0.005)
             lags.append(time.perf_counter() - before - 0.005)
 
+    async with anyio.create_task_group() as group:
+        group.start_soon(watch)
+        await work()
+        group.cancel_scope.cancel()
+    return sorted(lags)
+
+
+async def test_256_episodes_at_once_leave_the_loop_free_and_nothing_behind(tmp_path: Path) -> None:
+    """The policy answers from another process, as a model would; the loop under watch is the environment's. A neighbour
+    on the machine may spoil a measurement: the best of three counts, and a loop that is really blocked fails each."""
+    tasks = [double_task(n) for n in range(4)]
+    env = make_env(tasks, tools=("bash", "write_file", "submit"))
+    await play(env, "oracle")  # what is made once for the process is made now
+    descriptors, boxes = open_descriptors(), children()
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    late: list[float] = []
     with policy_process("oracle", write_set(tmp_path, tasks)) as url:
-        async with anyio.create_task_group() as group:
-            group.start_soon(watch)
+
+        async def work() -> None:
             outputs = await play(env, "oracle", rollouts=EPISODES // len(tasks), concurrent=EPISODES, url=url)
-            group.cancel_scope.cancel()
+            assert [output["reward"] for output in outputs] == [1.0] * EPISODES
+
+        while len(late) < 3 and min(late, default=1.0) >= 0.1:
+            lags = await lags_of(work)
+            late.append(lags[int(len(lags) * 0.99)])
     grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - memory) / 1024
-    assert [output["reward"] for output in outputs] == [1.0] * EPISODES
-    lags.sort()
-    print(
-        f"loop lag p50 {lags[len(lags) // 2] * 1000:.1f} ms, p99 {lags[int(len(lags) * 0.99)] * 1000:.1f} ms;",
-        f"{grown / EPISODES:.2f} MiB an episode",
-    )
-    assert lags[int(len(lags) * 0.99)] < 0.1
+    print(f"loop lag p99 {[round(lag * 1000) for lag in late]} ms; {grown / EPISODES:.2f} MiB an episode")
+    assert min(late) < 0.1
     assert grown / EPISODES < 2.0, "MiB of our own memory an episode"
     await anyio.sleep(0.2)
     assert children() - boxes == set()

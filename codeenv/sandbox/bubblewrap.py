@@ -207,13 +207,7 @@ def _file_system(
         text = f"Python {python.version} at {python.executable} has no package directory to bind `packages` to"
         raise UnsupportedSpec(text)
     at = at or {}
-    arguments = ["--ro-bind", "/usr", "/usr"]
-    for name in ("bin", "sbin", "lib", "lib32", "lib64", "nix"):
-        path = Path("/", name)
-        if path.is_symlink():
-            arguments += ["--symlink", os.readlink(path), str(path)]
-        elif path.is_dir():
-            arguments += ["--ro-bind", str(path), str(path)]
+    arguments = [*_system()]
     arguments += ["--ro-bind", at.get(str(ETC), str(ETC)), "/etc"]
     for name in HOST_ETC:
         arguments += ["--ro-bind-try", f"/etc/{name}", f"/etc/{name}"]
@@ -234,6 +228,18 @@ def _file_system(
         else:
             arguments += ["--size", str(SITE_BYTES), "--tmpfs", folder, "--remount-ro", folder]
     return [*arguments, "--remount-ro", "/dev", "--remount-ro", "/", "--chdir", spec.workdir]
+
+
+@lru_cache(maxsize=1)
+def _system() -> tuple[str, ...]:
+    arguments = ["--ro-bind", "/usr", "/usr"]
+    for name in ("bin", "sbin", "lib", "lib32", "lib64", "nix"):
+        path = Path("/", name)
+        if path.is_symlink():
+            arguments += ["--symlink", os.readlink(path), str(path)]
+        elif path.is_dir():
+            arguments += ["--ro-bind", str(path), str(path)]
+    return tuple(arguments)
 
 
 @lru_cache(maxsize=4)

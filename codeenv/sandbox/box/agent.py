@@ -17,7 +17,14 @@ import time
 from codeenv.sandbox.box import files
 from codeenv.sandbox.box.commands import Commands
 from codeenv.sandbox.box.output import CHUNK
-from codeenv.sandbox.box.processes import PR_SET_CHILD_SUBREAPER, PR_SET_DUMPABLE, family, prctl, send_signal
+from codeenv.sandbox.box.processes import (
+    PR_SET_CHILD_SUBREAPER,
+    PR_SET_DUMPABLE,
+    SIGXFSZ,
+    family,
+    prctl,
+    send_signal,
+)
 from codeenv.sandbox.box.wire import frames, pack, unpack
 
 
@@ -97,6 +104,10 @@ def main():
             file.write("500")  # when the host runs out of memory, boxes go before the programs that use them
     except OSError:
         pass  # it is higher already
+    for number in range(1, _signal.NSIG):
+        # What whoever started us ignored (nohup, a background job), commands would inherit.
+        if number not in (_signal.SIGPIPE, SIGXFSZ) and _signal.getsignal(number) == _signal.SIG_IGN:
+            _signal.signal(number, _signal.SIG_DFL)
     prctl(PR_SET_DUMPABLE, 0)
     prctl(PR_SET_CHILD_SUBREAPER, 1)
     os.umask(0o022)
