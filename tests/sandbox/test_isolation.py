@@ -44,7 +44,8 @@ async def test_nothing_of_the_host_can_be_found(
             await other.write_file("theirs", SECRET.encode())
             await other.exec(f"setsid env THEIRS={SECRET} sleep 60 &")
             search = f"""
-                cat /proc/[0-9]*/environ /proc/[0-9]*/cmdline 2>/dev/null | grep -c "$(echo {SECRET} | tr -d ' ')"
+                all=$(cat /proc/[0-9]*/environ /proc/[0-9]*/cmdline 2>/dev/null | tr '\\0' '\\n')
+                grep -c "$(echo {SECRET} | tr -d ' ')" <<< "$all"  # not piped: it would find itself
                 env | grep -c 7b1f
                 grep -rls {SECRET[:3]}ret-7b1f / --include='*' --exclude-dir=proc --exclude-dir=usr --exclude-dir=lib
                 ls -d {tmp_path} {Path.home()}/.* /home/* /root/.ssh /var /run /srv /boot /sys 2>/dev/null
