@@ -80,15 +80,18 @@ def inspect_local() -> Play | None:
         return None
 
     async def play() -> None:
-        box = LocalSandboxEnvironment()
+        work, judge = LocalSandboxEnvironment(), LocalSandboxEnvironment()
         try:
             for name, data in FILES.items():
-                await box.write_file(name, data)
-            await box.write_file("hidden_test.py", TESTS)
-            done = await box.exec([PYTHON, *COMMAND[1:]], timeout=60)
+                await work.write_file(name, data)
+            for name in FILES:
+                await judge.write_file(name, await work.read_file(name, text=False))
+            await judge.write_file("hidden_test.py", TESTS)
+            done = await judge.exec([PYTHON, *COMMAND[1:]], timeout=60)
             assert done.returncode == 0, done.stderr
         finally:
-            box.directory.cleanup()
+            work.directory.cleanup()
+            judge.directory.cleanup()
 
     return play
 
@@ -144,7 +147,7 @@ async def main() -> None:
     notes = [
         f"medians of {rounds} rounds in turn; Python {sys.version.split()[0]}",
         f"the test run is `{' '.join(COMMAND)}` everywhere",
-        "ours uses two boxes an episode, the work's and the grader's; inspect_ai's uses one directory for both",
+        "two boxes an episode, the work's and the grader's: directories where nothing isolates them",
         "bounds: bubblewrap at least 0.6 of bare and 0.9 of no isolation",
     ]
     if not local:
