@@ -105,7 +105,7 @@ def main():
     sys.path.append(tests)
     shipped = [path for path in (os.path.join(tests, name) for name in SHIPPED) if os.path.exists(path)]
     arguments = [f"--rootdir={tests}", f"--confcutdir={tests}", "-c", shipped[0] if shipped else os.devnull]
-    arguments += ["--import-mode=importlib", "--capture=no", "--tb=short", "--no-header", "--no-summary", "-q"]
+    arguments += ["--import-mode=importlib", "--capture=no", "--tb=line", "--no-header", "--no-summary", "-q"]
     for name in OFF:
         arguments += ["-p", f"no:{name}"]
     write, leave = recorder(descriptor, token), os._exit
