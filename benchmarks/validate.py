@@ -10,11 +10,12 @@ from time import perf_counter
 import anyio
 from measure import options, report
 
+from codeenv.graders import PytestGrader
 from codeenv.grading import box_spec, grade, workspace_of
 from codeenv.sandbox import get_provider
 from codeenv.sandbox.api import SandboxProvider, SandboxSpec
 from codeenv.sources import load_tasks
-from codeenv.task import PytestGrader, Task
+from codeenv.task import Task
 from codeenv.validate import validate
 
 EMPTY = Task(id="empty", instruction="-", tests={"test_empty.py": b"def test_nothing():\n    pass\n"})

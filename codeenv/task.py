@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
+from codeenv.graders import Grader, PytestGrader, Strict
 from codeenv.sandbox.archive import clean_path
 
 ID_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._-]*(/[A-Za-z0-9][A-Za-z0-9._-]*)*$"
@@ -45,10 +45,6 @@ class TaskError(ValueError):
         )
 
 
-class Strict(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
-
-
 class Limits(Strict):
     """Ceilings of a task's boxes; what is absent comes from the environment's settings. MiB, seconds."""
 
@@ -57,31 +53,6 @@ class Limits(Strict):
     processes: int | None = Field(default=None, ge=8)
     cpus: float | None = Field(default=None, gt=0)
     command_timeout: float | None = Field(default=None, gt=0)
-
-
-class PytestGrader(Strict):
-    """pytest runs the hidden tests in a fresh box. A pass needs exit code 0 and a record of every expected test."""
-
-    kind: Literal["pytest"] = "pytest"
-    timeout: float = Field(default=60.0, gt=0)
-    """Seconds for the whole run."""
-    expected: tuple[str, ...] = ()
-    """Test functions (`test_x.py::test_name`) that must have run; empty: all that the test files define."""
-
-
-class StdioGrader(Strict):
-    """A program per case: `tests/NAME.in` on stdin, stdout compared with `tests/NAME.out` outside the box."""
-
-    kind: Literal["stdio"] = "stdio"
-    command: tuple[str, ...] = Field(min_length=1)
-    compare: Literal["tokens", "exact"] = "tokens"
-    """tokens: split at white space. exact: line by line, trailing blanks and trailing empty lines apart."""
-    case_timeout: float = Field(default=10.0, gt=0)
-    timeout: float = Field(default=120.0, gt=0)
-    """Seconds for all cases together."""
-
-
-Grader = Annotated[PytestGrader | StdioGrader, Field(discriminator="kind")]
 
 
 class Task(Strict):
@@ -113,14 +84,8 @@ class Task(Strict):
     def _has_tests(self) -> Task:
         if not self.tests:
             raise ValueError("tests: a task needs hidden tests")
-        if isinstance(self.grader, StdioGrader):
-            inputs = {name[:-3] for name in self.tests if name.endswith(".in")}
-            outputs = {name[:-4] for name in self.tests if name.endswith(".out")}
-            if not inputs or inputs != outputs:
-                odd = ", ".join(sorted(inputs ^ outputs)) or "there is none"
-                raise ValueError(f"tests: the stdio grader needs pairs NAME.in and NAME.out ({odd})")
-        elif not any(re.search(r"(^|/)(test_[^/]*|[^/]*_test)\.py$", name) for name in self.tests):
-            raise ValueError("tests: the pytest grader needs at least one test_*.py")
+        if fault := self.grader.fault(self.tests):
+            raise ValueError(f"tests: {fault}")
         return self
 
     @property

@@ -14,12 +14,13 @@ from verifiers.types import ClientConfig
 
 from codeenv.env import CodeEnv
 from codeenv.episode import EpisodeSettings
+from codeenv.graders import PytestGrader, StdioGrader
 from codeenv.policies import serve
 from codeenv.prompts import Prompts
 from codeenv.sandbox import get_provider
 from codeenv.sandbox.api import Capabilities, Probe, Sandbox, SandboxProvider, SandboxSpec
 from codeenv.sources.jsonl import dump_task
-from codeenv.task import PytestGrader, StdioGrader, Task
+from codeenv.task import Task
 
 SECRET = "hidden-marker-4711"
 KEY = "CODEENV_TEST_KEY"

@@ -13,10 +13,10 @@ import pytest
 from pydantic import ValidationError
 
 from codeenv.episode import Episode, EpisodeSettings
+from codeenv.graders import PytestGrader
 from codeenv.grading import pytest_kind
 from codeenv.sandbox.api import SandboxError, SandboxExpired, SandboxLost, SandboxProvider
 from codeenv.sources import load_tasks
-from codeenv.task import PytestGrader
 from codeenv.text_protocol import write
 from codeenv.tools import ToolCall
 from tests.episodes import TEST_ADD, Watching, playing, pytest_task

@@ -13,11 +13,12 @@ from aiohttp import ClientSession
 from openai import AsyncOpenAI, BadRequestError, NotFoundError
 
 from codeenv.episode import Episode
+from codeenv.graders import StdioGrader
 from codeenv.policies import PolicyError, Script, messages, plan, serve, serve_in_thread
 from codeenv.policies.edits import carries
 from codeenv.policies.recognise import Recogniser
 from codeenv.sandbox.api import SandboxProvider
-from codeenv.task import StdioGrader, Task
+from codeenv.task import Task
 from codeenv.tools import TOOLS, ToolCall, definitions
 
 pytestmark = pytest.mark.anyio

@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from codeenv.task import PytestGrader, Task, TaskError
+from codeenv.graders import PytestGrader
+from codeenv.task import Task, TaskError
 from tests.episodes import pytest_task, stdio_task
 
 

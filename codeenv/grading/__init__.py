@@ -1,28 +1,48 @@
 """Grading: the exported workspace, a fresh box, the hidden tests, a verdict.
 
-A kind is one small module with `async run(task, grader, box) -> Report`. What the policy left behind enters the box
-before any hidden test does; the box serves one grading and goes.
+A kind is one small module with `async run(task, grader, workspace, boxes) -> Report`, listed in `KINDS`: it opens the
+boxes that it needs and lays the workspace into them before any hidden test. A box serves one grading and goes.
 """
 
 from __future__ import annotations
 
 import os
 import time
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, nullcontext
-from fnmatch import fnmatchcase
+from typing import Any
 
 import anyio
 from anyio.lowlevel import RunVar
 
 from codeenv.grading import pytest as pytest_kind
 from codeenv.grading import stdio as stdio_kind
+from codeenv.grading.boxes import Boxes
 from codeenv.grading.report import Report
 from codeenv.grading.verdict import Outcome, TestResult, Verdict
+from codeenv.grading.workspace import judged_workspace, workspace_of
 from codeenv.sandbox.api import MiB, SandboxError, SandboxLost, SandboxProvider, SandboxSpec
 from codeenv.sandbox.archive import Archive
-from codeenv.task import PytestGrader, Task
+from codeenv.task import Task
 
-__all__ = ["Outcome", "Report", "TestResult", "Verdict", "box_spec", "grade", "workspace_of"]
+__all__ = [
+    "KINDS",
+    "Boxes",
+    "Outcome",
+    "Report",
+    "TestResult",
+    "Verdict",
+    "box_spec",
+    "grade",
+    "judged_workspace",
+    "workspace_of",
+]
+
+KINDS: Mapping[str, Callable[[Task, Any, Archive, Boxes], Awaitable[Report]]] = {
+    "pytest": pytest_kind.run,
+    "stdio": stdio_kind.run,
+}
+"""What judges, by the kind of the task's grader. Each takes its own grader's settings."""
 
 BLOCK = 4096  # bytes of a disk that a file takes at least
 GRADING_RESERVE = 30.0  # seconds that a grading may need beyond its tests: boxes, files
@@ -32,27 +52,9 @@ def box_spec(task: Task, defaults: SandboxSpec | None = None) -> SandboxSpec:
     """What this task's boxes must be: the environment's settings, the task's own limits over them."""
     base = defaults or SandboxSpec()
     limits = task.limits.model_dump(exclude_none=True, exclude={"command_timeout"})
-    needed = [*base.packages, *task.packages, *(["pytest"] if isinstance(task.grader, PytestGrader) else [])]
+    needed = [*base.packages, *task.packages, *task.grader.needs]
     own = {key: value for key, value in (("python", task.python), ("image", task.image)) if value is not None}
     return base.model_copy(update={**limits, **own, "packages": tuple(dict.fromkeys(needed))})
-
-
-def workspace_of(task: Task) -> Archive:
-    """What the policy starts with."""
-    return Archive.of(task.files, dict.fromkeys(task.executable, 0o755))
-
-
-def judged_workspace(task: Task, left: Archive) -> Archive:
-    """What the policy left, without byte-code, its protected files as they were at the start."""
-    drop = {
-        path
-        for path in left.entries
-        if "__pycache__" in path.split("/")
-        or path.endswith((".pyc", ".pyo"))
-        or any(fnmatchcase(path, glob) for glob in task.protected)
-    }
-    originals = {p: e for p, e in workspace_of(task).entries.items() if any(fnmatchcase(p, g) for g in task.protected)}
-    return left.without(drop).overlay(Archive(originals))
 
 
 _grading: RunVar[anyio.CapacityLimiter] = RunVar("codeenv_gradings")
@@ -83,12 +85,8 @@ async def grade(task: Task, left: Archive, provider: SandboxProvider, spec: Sand
         # Full of holes or hard links, it takes more room in a fresh box than where it was made: the policy's doing.
         return Verdict(outcome="failed", reason=f"the workspace takes {room} bytes, more than the box's disk")
     try:
-        async with _turn(provider), provider.create(spec) as box:
-            await box.import_(judged)
-            if isinstance(grader, PytestGrader):
-                report = await pytest_kind.run(task, grader, box)
-            else:
-                report = await stdio_kind.run(task, grader, box)
+        async with _turn(provider):
+            report = await KINDS[grader.kind](task, grader, judged, Boxes(provider, spec))
     except SandboxError as error:
         # Never as SandboxExpired: that is what a policy's own box does, and it costs the policy its reward.
         kind = SandboxLost if isinstance(error, SandboxLost) else SandboxError

@@ -12,11 +12,13 @@ from typing import Literal, TypeGuard
 
 from pydantic import BaseModel, ValidationError
 
+from codeenv.graders import PytestGrader
+from codeenv.grading.boxes import Boxes
 from codeenv.grading.report import NOT_RUN, Report, shorten
 from codeenv.grading.verdict import TestResult
-from codeenv.sandbox.api import Sandbox, SandboxError
+from codeenv.sandbox.api import SandboxError
 from codeenv.sandbox.archive import Archive
-from codeenv.task import PytestGrader, Task
+from codeenv.task import Task
 
 RECORDS_LIMIT = 16 * 1024 * 1024
 RUNNER = Path(__file__).parent / "runner" / "pytest_runner.py"
@@ -38,13 +40,14 @@ def _runner() -> str:
     return RUNNER.read_text(encoding="utf-8")
 
 
-async def run(task: Task, grader: PytestGrader, box: Sandbox) -> Report:
+async def run(task: Task, grader: PytestGrader, workspace: Archive, boxes: Boxes) -> Report:
     """:raises SandboxError: pytest itself could not start in the box."""
-    tests = f"{box.scratch}/hidden-tests"
-    await box.import_(Archive.of(task.tests, dict.fromkeys(task.executable, 0o755)), tests)
     token = secrets.token_hex(16)
-    command = ["python3", "-I", "-B", "-c", _runner(), tests, box.workdir]
-    done = await box.exec(command, stdin=f"{token}\n".encode(), timeout=grader.timeout, output_limit=RECORDS_LIMIT)
+    async with boxes.open(workspace) as box:
+        tests = f"{box.scratch}/hidden-tests"
+        await box.import_(Archive.of(task.tests, dict.fromkeys(task.executable, 0o755)), tests)
+        command = ["python3", "-I", "-B", "-c", _runner(), tests, box.workdir]
+        done = await box.exec(command, stdin=f"{token}\n".encode(), timeout=grader.timeout, output_limit=RECORDS_LIMIT)
     records = _records(done.stdout, token.encode())
     if not any(record.kind == "start" for record in records):
         if done.timed_out:

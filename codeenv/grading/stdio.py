@@ -5,35 +5,39 @@ from __future__ import annotations
 
 import time
 
+from codeenv.graders import StdioGrader
+from codeenv.grading.boxes import Boxes
 from codeenv.grading.report import NOT_RUN, Report, shorten
 from codeenv.grading.verdict import TestResult
-from codeenv.sandbox.api import ExecResult, Sandbox
-from codeenv.task import StdioGrader, Task
+from codeenv.sandbox.api import ExecResult
+from codeenv.sandbox.archive import Archive
+from codeenv.task import Task
 
 OUTPUT_SLACK = 64 * 1024
 SHOWN = 300
 
 
-async def run(task: Task, grader: StdioGrader, box: Sandbox) -> Report:
+async def run(task: Task, grader: StdioGrader, workspace: Archive, boxes: Boxes) -> Report:
     """Every case in order of name, until the time for all of them is over. Exit code 0 when all pass, else 1."""
     deadline = time.monotonic() + grader.timeout
     results: list[TestResult] = []
     reason = ""
-    for name in sorted(path[:-3] for path in task.tests if path.endswith(".in")):
-        left = deadline - time.monotonic()
-        if left <= 0:
-            reason = f"the {grader.timeout:g} s for all cases ran out"
-            results.append(TestResult(id=name, passed=False, message=NOT_RUN))
-            continue
-        expected = task.tests[f"{name}.out"]
-        done = await box.exec(
-            grader.command,
-            stdin=task.tests[f"{name}.in"],
-            timeout=min(grader.case_timeout, left),
-            output_limit=2 * (len(expected) + OUTPUT_SLACK),
-        )
-        message = _fault(done, expected, grader)
-        results.append(TestResult(id=name, passed=not message, message=shorten(message), seconds=done.seconds))
+    async with boxes.open(workspace) as box:
+        for name in sorted(path[:-3] for path in task.tests if path.endswith(".in")):
+            left = deadline - time.monotonic()
+            if left <= 0:
+                reason = f"the {grader.timeout:g} s for all cases ran out"
+                results.append(TestResult(id=name, passed=False, message=NOT_RUN))
+                continue
+            expected = task.tests[f"{name}.out"]
+            done = await box.exec(
+                grader.command,
+                stdin=task.tests[f"{name}.in"],
+                timeout=min(grader.case_timeout, left),
+                output_limit=2 * (len(expected) + OUTPUT_SLACK),
+            )
+            message = _fault(done, expected, grader)
+            results.append(TestResult(id=name, passed=not message, message=shorten(message), seconds=done.seconds))
     return Report(0 if all(result.passed for result in results) else 1, tuple(results), reason)
 
 

@@ -8,8 +8,9 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
+from codeenv.graders import KINDS
 from codeenv.sandbox.archive import Archive
-from codeenv.task import Limits, PytestGrader, StdioGrader, Task, TaskError
+from codeenv.task import Limits, Task, TaskError
 
 FOLDERS = ("workspace", "tests", "solution", "wrong")
 KEYS = ("grader", "limits", "metadata", "protected", "packages", "python", "image")
@@ -105,5 +106,6 @@ def describe(error: ValidationError, where: Path | str) -> list[str]:
 
 def _siblings(loc: tuple[int | str, ...]) -> list[str]:
     """The fields that are known where a field is not."""
-    models: dict[object, type[BaseModel]] = {"limits": Limits, "pytest": PytestGrader, "stdio": StdioGrader}
+    models: dict[object, type[BaseModel]] = {"limits": Limits}
+    models |= {kind.model_fields["kind"].default: kind for kind in KINDS}
     return [*(models.get(loc[-2], Task) if len(loc) > 1 else Task).model_fields]

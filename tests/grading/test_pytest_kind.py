@@ -7,12 +7,12 @@ import time
 
 import pytest
 
+from codeenv.graders import PytestGrader
 from codeenv.grading import box_spec, grade, judged_workspace, workspace_of
 from codeenv.grading.pytest import expected_tests
 from codeenv.grading.report import MESSAGE_LIMIT
 from codeenv.sandbox.api import SandboxError, SandboxProvider
 from codeenv.sandbox.archive import Archive, Entry
-from codeenv.task import PytestGrader
 from tests.episodes import BAD, GOOD, TEST_ADD, Files, Watching, by_name, encoded, judge, pytest_task
 
 pytestmark = pytest.mark.anyio

@@ -1,0 +1,29 @@
+"""The boxes of one grading."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+from codeenv.sandbox.api import Sandbox, SandboxProvider, SandboxSpec
+from codeenv.sandbox.archive import Archive
+
+
+@dataclass(frozen=True)
+class Boxes:
+    """Makes fresh boxes for one grading; `spec` is settled: the task's limits, a TTL that fits the grader's timeout."""
+
+    provider: SandboxProvider
+    spec: SandboxSpec
+
+    @asynccontextmanager
+    async def open(self, workspace: Archive | None = None) -> AsyncGenerator[Sandbox]:
+        """A box for the length of an `async with`, holding `workspace` (None: nothing). Several may be open at once.
+
+        :raises SandboxError: it could not be made. :raises OSError: it refused a file of the workspace.
+        """
+        async with self.provider.create(self.spec) as box:
+            if workspace is not None:
+                await box.import_(workspace)
+            yield box
