@@ -20,6 +20,7 @@ def system_message(settings: EpisodeSettings, prompts: Prompts, workdir: str) ->
         tool_names=settings.tools,
         command_timeout=f"{settings.command_timeout:g}",
         max_turns=settings.max_turns,
+        max_test_runs=settings.max_test_runs,
     ).strip()
 
 

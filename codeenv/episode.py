@@ -246,7 +246,13 @@ class Episode:
             tally.exec_seconds += observation.seconds
 
     async def _grade_now(self) -> Verdict:
-        """`run_tests`: the present workspace in a fresh box, the policy's own box left as it is."""
+        """`run_tests`: the present workspace in a fresh box, the policy's own box left as it is.
+
+        :raises ValueError: the episode has had all its runs.
+        """
+        allowed = self.settings.max_test_runs
+        if allowed and self.tally.test_runs >= allowed:
+            raise ValueError(f"the tests did not run: all {allowed} runs of this episode were used")
         self.tally.test_runs += 1
         started = time.monotonic()
         try:

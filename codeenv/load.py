@@ -29,6 +29,7 @@ def load_environment(
     ttl_seconds: float = 1800.0,
     observation_tokens: int = 2000,
     feedback: str = "counts",
+    max_test_runs: int = 10,
     limits: Mapping[str, Any] | None = None,
     python: str | None = None,
     packages: Sequence[str] = (),
@@ -49,6 +50,7 @@ def load_environment(
     :param ttl_seconds: life of a box; the episode ends a reserve for grading earlier.
     :param observation_tokens: budget of one tool's output.
     :param feedback: what `run_tests` shows: "pass_fail", "counts" or "messages".
+    :param max_test_runs: times that `run_tests` runs the tests; 0 for no limit.
     :param limits: ceilings of every box where the task sets none: memory_mb, disk_mb, processes, cpus.
     :param python: the boxes' Python; :param packages: Python packages in every box.
     :param partial_credit: this times the fraction of tests passed is added to the reward.
@@ -71,6 +73,7 @@ def load_environment(
             "ttl_seconds": ttl_seconds,
             "observation_tokens": observation_tokens,
             "feedback": feedback,
+            "max_test_runs": max_test_runs,
         }
     )
     if partial_credit < 0:

@@ -15,7 +15,7 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 from codeenv.resources import resource
 
 TEMPLATES = {
-    "system.j2": ("workdir", "protocol", "tools", "tool_names", "command_timeout", "max_turns"),
+    "system.j2": ("workdir", "protocol", "tools", "tool_names", "command_timeout", "max_turns", "max_test_runs"),
     "task.j2": ("instruction", "files", "more_files", "workdir", "command_timeout"),
     "bash.j2": ("output", "exit_code", "timed_out", "timeout", "notice"),
     "tests.j2": ("solved", "passed", "total", "reason", "failures", "more_failures", "feedback"),

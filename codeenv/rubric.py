@@ -42,6 +42,12 @@ async def tests_passed_fraction(state: vf.State) -> float:
     return verdict["tests_passed"] / verdict["tests_total"] if verdict.get("tests_total") else 0.0
 
 
+async def test_runs_per_turn(state: vf.State) -> float:
+    """How often the policy asked the hidden tests: near 1, it is probing them rather than working."""
+    tally = _tally(state)
+    return tally["test_runs"] / tally["turns"] if tally.get("turns") else 0.0
+
+
 class CodeRubric(vf.Rubric):
     """`hidden_tests` has weight 1, `tests_passed_fraction` weight `partial_credit`; everything else is a metric.
 
@@ -52,6 +58,7 @@ class CodeRubric(vf.Rubric):
     def __init__(self, partial_credit: float = 0.0) -> None:
         super().__init__(funcs=[hidden_tests, tests_passed_fraction], weights=[1.0, partial_credit])
         self.add_metric(num_turns)
+        self.add_metric(test_runs_per_turn)
         for name in COUNTS:
             self.add_metric(_metric(name, lambda state, name=name: _tally(state).get(name)))
         for tool in TOOLS:

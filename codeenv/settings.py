@@ -27,6 +27,8 @@ class EpisodeSettings(BaseModel):
     """Budget of one tool's output; a status line may come on top."""
     feedback: Literal["pass_fail", "counts", "messages"] = "counts"
     """How much `run_tests` shows."""
+    max_test_runs: int = Field(default=10, ge=0)
+    """Times that `run_tests` runs the hidden tests, each of which tells something of them; 0: no limit."""
 
     @field_validator("tools", mode="before")
     @classmethod

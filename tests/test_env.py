@@ -57,6 +57,7 @@ async def test_starter_is_played_through_the_front_door() -> None:
         assert metrics["turns"] >= 3
         assert metrics["calls_submit"] == 1.0
         assert metrics["test_runs"] >= 1
+        assert metrics["test_runs_per_turn"] == pytest.approx(metrics["test_runs"] / metrics["turns"])
         assert metrics["create_seconds"] > 0
         assert metrics["exec_seconds"] > 0
         assert metrics["grade_seconds"] > 0

@@ -53,6 +53,7 @@ def test_the_system_message_says_what_is_on_offer(protocol: str, tools: tuple[st
     assert "9 turns" in said
     assert "12.5 seconds" in said
     assert ("`submit`" in said) == ("submit" in tools)
+    assert ("at most 10 times" in said) == ("run_tests" in tools)
     if protocol == "text":
         assert [name for name in TOOLS if f"```{name}" in said] == list(tools)
 

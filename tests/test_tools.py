@@ -337,6 +337,26 @@ async def test_feedback(provider: SandboxProvider, feedback: str, expected: str)
         assert (observation.text, observation.failed) == ("All 2 hidden tests pass.", False)
 
 
+async def test_the_runs_of_an_episode_are_limited_and_counted(provider: SandboxProvider) -> None:
+    async with playing(provider, max_test_runs=2) as player:
+        for _ in range(2):
+            assert (await player.call("run_tests")).text == "1 of 2 hidden tests pass."
+        await player.call("edit_file", path="adding.py", old_text="abs(a) + abs(b)", new_text="a + b")
+        for _ in range(2):
+            observation = await player.call("run_tests")
+            assert observation.text == "[failed: the tests did not run: all 2 runs of this episode were used]"
+            assert (observation.failed, observation.valid) == (True, True)
+        assert (player.episode.tally.test_runs, player.episode.tally.calls["run_tests"]) == (2, 4)
+        assert (await player.finish()).outcome == "solved"
+
+
+async def test_a_limit_of_zero_is_none(provider: SandboxProvider) -> None:
+    async with playing(provider, stdio_task({"a": ("", "9")}, "print(8)"), max_test_runs=0) as player:
+        said = {(await player.call("run_tests")).text for _ in range(11)}
+        assert said == {"0 of 1 hidden tests pass."}
+        assert player.episode.tally.test_runs == 11
+
+
 async def test_feedback_never_shows_an_expected_output(provider: SandboxProvider) -> None:
     task = stdio_task({"a": ("1", "EXPECTED_A\n"), "b": ("2", "EXPECTED_B1\nEXPECTED_B2\n")}, "print('EXPECTED_B1')")
     for compare in ("tokens", "exact"):
