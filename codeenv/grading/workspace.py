@@ -7,6 +7,9 @@ from fnmatch import fnmatchcase
 from codeenv.sandbox.archive import Archive
 from codeenv.task import Task
 
+CACHES = ("__pycache__", "node_modules", "*.pyc", "*.pyo", "*.egg-info", "*.dist-info")
+"""Names, besides those that begin with a dot, of what tools leave beside work."""
+
 
 def workspace_of(task: Task) -> Archive:
     """What the policy starts with."""
@@ -14,13 +17,19 @@ def workspace_of(task: Task) -> Archive:
 
 
 def judged_workspace(task: Task, left: Archive) -> Archive:
-    """What the policy left, without byte-code, its protected files as they were at the start."""
-    drop = {
-        path
-        for path in left.entries
-        if "__pycache__" in path.split("/")
-        or path.endswith((".pyc", ".pyo"))
-        or any(fnmatchcase(path, glob) for glob in task.protected)
-    }
-    originals = {p: e for p, e in workspace_of(task).entries.items() if any(fnmatchcase(p, g) for g in task.protected)}
-    return left.without(drop).overlay(Archive(originals))
+    """What the policy left, but for its dot-files and caches, and with protected files as they were at the start.
+
+    Dot-files and caches that the task itself starts with are put back as they were too; only one that the reference
+    solution holds is part of the work, and is judged as the policy left it.
+    """
+    work = set(task.solution or ())
+
+    def is_ours(path: str) -> bool:
+        return any(fnmatchcase(path, glob) for glob in task.protected) or (_is_aside(path) and path not in work)
+
+    originals = {path: entry for path, entry in workspace_of(task).entries.items() if is_ours(path)}
+    return left.without({path for path in left.entries if is_ours(path)}).overlay(Archive(originals))
+
+
+def _is_aside(path: str) -> bool:
+    return any(part.startswith(".") or any(fnmatchcase(part, glob) for glob in CACHES) for part in path.split("/"))
