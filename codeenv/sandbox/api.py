@@ -136,6 +136,27 @@ class ExecResult:
         return self.stdout_bytes > len(self.stdout) or self.stderr_bytes > len(self.stderr)
 
 
+class Process(Protocol):
+    """A command that runs in a box, and the two-way stream of bytes that is its stdin and its stdout at once."""
+
+    async def send(self, data: bytes) -> None:
+        """Write all of `data`; waits while the command does not read. :raises BrokenPipeError: it reads no more. A send
+        that is cancelled may have written a part."""
+        ...
+
+    async def receive(self) -> bytes:
+        """What it has written next, at most 256 KiB; empty at the end: all that held the stream have closed it."""
+        ...
+
+    async def kill(self) -> None:
+        """Kill the command and all that it started, daemons included; `wait` then tells of it."""
+        ...
+
+    async def wait(self) -> ExecResult:
+        """How it ended, as soon as the main process has. `stdout` is empty; `stderr` is cut as that of `exec`."""
+        ...
+
+
 @runtime_checkable
 class Sandbox(Protocol):
     """One isolated machine, alive for one episode. Paths: relative ones are below `workdir`; symlinks resolve inside
@@ -173,6 +194,16 @@ class Sandbox(Protocol):
 
         :raises OSError: `cwd` is missing, no directory, or may not be entered. :raises ValueError: a NUL, or an
             empty argv.
+        """
+        ...
+
+    def open_process(
+        self, command: str | Sequence[str], *, cwd: str | None = None, env: Mapping[str, str] | None = None
+    ) -> AbstractAsyncContextManager[Process]:
+        """Run `command` as `exec` does, for the length of an `async with` and without a time limit, with a stream to it
+        instead of stdin and stdout. At the end of the block it is killed with all that it started.
+
+        :raises OSError, ValueError: as `exec`.
         """
         ...
 

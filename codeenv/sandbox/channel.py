@@ -9,8 +9,10 @@ from __future__ import annotations
 import errno
 import os
 import socket
-from collections.abc import Awaitable, Callable, Generator, Sequence
-from contextlib import contextmanager, suppress
+import sys
+from collections import deque
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Sequence
+from contextlib import asynccontextmanager, contextmanager, suppress
 
 import anyio
 import anyio.lowlevel
@@ -20,6 +22,7 @@ from codeenv.sandbox.box.wire import frames, pack, unpack
 
 CHUNK = 262_144
 WITHDRAW_SECONDS = 1.0
+ANCILLARY = socket.CMSG_SPACE(4)  # room for one descriptor: the agent sends no more with a frame
 
 
 class Answer:
@@ -29,11 +32,18 @@ class Answer:
         self.data: list[list[bytes]] = []
         self.result: list[bytes] | None = None
         self.error: OSError | None = None
+        self.stream: socket.socket | None = None
         self.wake = anyio.Event()
+        self.waiting = 0  # how many coroutines
 
     @property
     def done(self) -> bool:
         return self.result is not None or self.error is not None
+
+
+def _raise(answer: Answer, path: str) -> None:
+    if answer.error is not None:
+        raise OSError(answer.error.errno, answer.error.strerror, path)
 
 
 class Channel:
@@ -47,6 +57,7 @@ class Channel:
         self._watches = 0
         self._sending = anyio.Lock()
         self._outbox = bytearray()
+        self._descriptors: deque[int | None] = deque()  # received, each for the next frame of kind "s"; None: lost
         self.closed = False
 
     async def request(self, kind: bytes, fields: Sequence[bytes], *, path: str = "", cancel: bytes = b"") -> Answer:
@@ -67,10 +78,44 @@ class Channel:
             if cancel and not answer.done:
                 await self._withdraw(cancel, number)
             raise
-        if answer.error is not None:
-            error = answer.error
-            raise OSError(error.errno, error.strerror, path)
+        _raise(answer, path)
         return answer
+
+    @asynccontextmanager
+    async def streaming(
+        self, kind: bytes, fields: Sequence[bytes], *, path: str, cancel: bytes
+    ) -> AsyncGenerator[tuple[int, Answer, socket.socket]]:
+        """A request that the agent answers with a socket at once, and in the end like any other: its number, what comes
+        back for it, the socket. When the block is left before the end, the agent gets a frame of kind `cancel`.
+
+        :raises OSError, SandboxLost: as `request`.
+        """
+        self._next += 1
+        number = self._next
+        answer = Answer()
+        try:
+            with self._expecting(number, answer):
+                await self._send(pack(kind, number, list(fields)))
+                await self._wait(answer, lambda: answer.done or answer.stream is not None)
+                _raise(answer, path)
+                assert answer.stream is not None
+                yield number, answer, answer.stream
+        finally:
+            if answer.stream is not None:
+                answer.stream.close()
+            if not answer.done:
+                await self._withdraw(cancel, number)
+
+    async def ended(self, answer: Answer) -> None:
+        """Wait for the end of what `streaming` began. :raises SandboxLost: the box is gone."""
+        try:
+            await self._wait(answer)
+        finally:
+            self._pass_on()
+
+    async def tell(self, kind: bytes, number: int) -> None:
+        """Send a frame without fields about a request that is under way."""
+        await self._send(pack(kind, number, []))
 
     async def ready(self) -> None:
         """Wait for the agent's first frame."""
@@ -95,6 +140,10 @@ class Channel:
         while self._watches:
             await anyio.lowlevel.checkpoint()
         self._sock.close()
+        for descriptor in self._descriptors:
+            if descriptor is not None:
+                os.close(descriptor)
+        self._descriptors.clear()
 
     async def _withdraw(self, cancel: bytes, number: int) -> None:
         """Tell the agent, in the face of a cancellation. Nearly always one system call; an agent that is busy gets a
@@ -146,34 +195,42 @@ class Channel:
         try:
             yield
         finally:
-            # Whoever leaves may have been the reader, or just chosen for it: another goes on. Of a lost box all hear.
             del self._answers[number]
-            for other in self._answers.values():
-                if (self.closed or not self._reading) and not other.done:
-                    other.wake.set()
-                    if not self.closed:
-                        break
+            self._pass_on()
 
-    async def _wait(self, answer: Answer) -> None:
-        while not answer.done:
-            if self.closed:
-                raise self._lost()
-            if self._reading:
-                await answer.wake.wait()
-                answer.wake = anyio.Event()
-                continue
-            self._reading = True
-            try:
-                await self._receive()
-            finally:
-                self._reading = False
+    def _pass_on(self) -> None:
+        """Whoever leaves may have been the reader, or just chosen for it: another goes on. Of a lost box all hear."""
+        for other in self._answers.values():
+            if (self.closed or not self._reading) and not other.done and other.waiting:
+                other.wake.set()
+                if not self.closed:
+                    break
+
+    async def _wait(self, answer: Answer, enough: Callable[[], bool] | None = None) -> None:
+        enough = enough or (lambda: answer.done)
+        answer.waiting += 1
+        try:
+            while not enough():
+                if self.closed:
+                    raise self._lost()
+                if self._reading:
+                    await answer.wake.wait()
+                    answer.wake = anyio.Event()
+                    continue
+                self._reading = True
+                try:
+                    await self._receive()
+                finally:
+                    self._reading = False
+        finally:
+            answer.waiting -= 1
 
     async def _receive(self) -> None:
         while True:
             if self.closed:
                 raise self._lost()
             try:
-                data = self._sock.recv(CHUNK)
+                data, ancillary, flags, _ = self._sock.recvmsg(CHUNK, ANCILLARY, socket.MSG_CMSG_CLOEXEC)
                 break
             except BlockingIOError:
                 await self._until(anyio.wait_readable)
@@ -183,9 +240,16 @@ class Channel:
         if not data:
             self.closed = True
             raise self._lost()
+        for _, _, numbers in ancillary:
+            self._descriptors.append(int.from_bytes(numbers[:4], sys.byteorder))
+        if flags & socket.MSG_CTRUNC:  # we have no descriptor left
+            self._descriptors.append(None)
         self._inbox += data
         for kind, number, body in frames(self._inbox):
             answer = self._answers.get(number)
+            if kind == b"s":
+                self._hand_out_stream(answer)
+                continue
             if answer is None:  # its caller was cancelled
                 continue
             if kind == b"d":
@@ -198,6 +262,19 @@ class Channel:
                 code = int(fields[0])
                 answer.error = OSError(code, fields[1].decode("utf-8", "replace") or os.strerror(code or errno.EIO))
             answer.wake.set()
+
+    def _hand_out_stream(self, answer: Answer | None) -> None:
+        descriptor = self._descriptors.popleft()
+        if answer is None:
+            if descriptor is not None:
+                os.close(descriptor)
+            return
+        if descriptor is None:
+            answer.error = OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+        else:
+            answer.stream = socket.socket(fileno=descriptor)
+            answer.stream.setblocking(False)
+        answer.wake.set()
 
     async def _until(self, wait: Callable[[socket.socket], Awaitable[None]]) -> None:
         self._watches += 1

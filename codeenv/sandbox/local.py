@@ -9,7 +9,7 @@ import posixpath
 import time
 import uuid
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 
 import anyio
 import anyio.to_thread
@@ -22,15 +22,17 @@ from codeenv.sandbox.api import (
     ExecResult,
     ExportTooLarge,
     MiB,
+    Process,
     SandboxError,
     SandboxExpired,
     SandboxLost,
     SandboxSpec,
 )
 from codeenv.sandbox.archive import KINDS, Archive, ArchiveLimits, Entry, Kind, clean_path
-from codeenv.sandbox.channel import Channel
+from codeenv.sandbox.channel import Answer, Channel
 from codeenv.sandbox.environment import box_environment
 from codeenv.sandbox.launch import Launch
+from codeenv.sandbox.process import LocalProcess
 from codeenv.sandbox.python import BoxPython
 
 CREATE_SECONDS = 30.0
@@ -112,25 +114,51 @@ class LocalSandbox:
         combine: bool = False,
         save_to: str | None = None,
     ) -> ExecResult:
-        argv = ["bash", "-c", command] if isinstance(command, str) else list(command)
-        if not argv or not argv[0]:
-            raise ValueError("an empty command cannot be run")
-        directory = self._path(cwd or ".")
         fields = [
-            directory,
+            directory := self._path(cwd or "."),
             b"" if timeout is None else repr(float(timeout)).encode(),
             str(max(0, output_limit)).encode(),
             self._path(save_to) if save_to else b"",
             str(SAVE_LIMIT).encode(),
             b"1" if combine else b"0",
             stdin,
-            str(len(argv)).encode(),
-            *(_encode(word) for word in argv),
-            *(_variable(name, value) for name, value in {**self._env, **(env or {})}.items()),
+            *self._command(command, env),
         ]
         limit = None if timeout is None else max(0.0, timeout) + ANSWER_GRACE
         async with self._calling("exec", limit):
             answer = await self._channel.request(b"x", fields, path=os.fsdecode(directory), cancel=b"k")
+        return self._ended(answer)
+
+    @asynccontextmanager
+    async def open_process(
+        self, command: str | Sequence[str], *, cwd: str | None = None, env: Mapping[str, str] | None = None
+    ) -> AsyncGenerator[Process]:
+        directory = self._path(cwd or ".")
+        fields = [directory, b"", str(OUTPUT_LIMIT).encode(), b"", b"0", b"0", b"", *self._command(command, env)]
+        running = self._channel.streaming(b"p", fields, path=os.fsdecode(directory), cancel=b"k")
+        async with AsyncExitStack() as stack:
+            async with self._calling("open_process"):
+                number, answer, stream = await stack.enter_async_context(running)
+
+            async def kill() -> None:
+                async with self._calling("kill"):
+                    await self._channel.tell(b"K", number)
+
+            async def wait() -> ExecResult:
+                async with self._calling("wait", None):
+                    await self._channel.ended(answer)
+                return self._ended(answer)
+
+            yield LocalProcess(stream, kill, wait)
+
+    def _command(self, command: str | Sequence[str], env: Mapping[str, str] | None) -> list[bytes]:
+        argv = ["bash", "-c", command] if isinstance(command, str) else list(command)
+        if not argv or not argv[0]:
+            raise ValueError("an empty command cannot be run")
+        variables = (_variable(name, value) for name, value in {**self._env, **(env or {})}.items())
+        return [str(len(argv)).encode(), *(_encode(word) for word in argv), *variables]
+
+    def _ended(self, answer: Answer) -> ExecResult:
         assert answer.result is not None
         code, timed_out, seconds, out, out_bytes, err, err_bytes, saved, notice = answer.result
         notices = [notice.decode()] if notice else []

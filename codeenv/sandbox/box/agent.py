@@ -75,8 +75,12 @@ class Agent:
         try:
             if kind == b"x":
                 self.commands.start(request, fields)
+            elif kind == b"p":
+                self.commands.start(request, fields, self.send_stream)
             elif kind == b"k":
                 self.commands.cancel(request)
+            elif kind == b"K":
+                self.commands.end(request)
             elif kind == b"q":
                 self.commands.kill_all()
                 self.send(b"r", request, [])
@@ -91,6 +95,15 @@ class Agent:
         data = memoryview(pack(kind, request, fields))
         while data:
             data = data[os.write(1, data) :]
+
+    def send_stream(self, request, stream):
+        """Tell the host that a command has started, and give it our end of the command's stream."""
+        import _socket  # not at the start: few boxes need it
+
+        host = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM, 0, 1)
+        rights = (_socket.SOL_SOCKET, _socket.SCM_RIGHTS, stream.to_bytes(4, sys.byteorder))
+        host.sendmsg([pack(b"s", request, [])], [rights])
+        host.detach()
 
 
 def main():

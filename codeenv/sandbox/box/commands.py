@@ -56,42 +56,52 @@ class Commands:
         self.by_fd = {}  # descriptor -> Execution
         self.leftovers = set()  # output pipes that daemons of ended commands still hold: read and dropped
 
-    def start(self, request, fields):
+    def start(self, request, fields, send_stream=None):
+        """`send_stream`: the command's stdin and stdout are one socket, whose other end goes to the host."""
         cwd, seconds, limit, save_path, save_limit, combine, stdin, argc = fields[:8]
         argv = fields[8 : 8 + int(argc)]
         env = dict(pair.split(b"=", 1) for pair in fields[8 + int(argc) :])
         os.stat(os.path.join(cwd, b"."))  # is it there, is it a directory, may we enter it?
         execution = Execution(request, seconds, stdin, limit, save_path, save_limit, combine)
         execution.earlier, execution.notice = self.make_room()
-        ours, theirs = [], []
+        ours, theirs, hosts = [], [], []
+        out_r = in_w = -1
         try:
-            out_r, out_w = pipe(ours, theirs)
+            if send_stream:
+                in_r = out_w = socket_pair(hosts, theirs)
+            else:
+                out_r, out_w = pipe(ours, theirs)
             err_r, err_w = (-1, out_w) if combine == b"1" else pipe(ours, theirs)
             status_r, status_w = pipe(ours, theirs)
-            if stdin:
+            if send_stream:
+                pass
+            elif stdin:
                 in_r, in_w = pipe(theirs, ours)
             else:
-                in_r, in_w = os.open("/dev/null", os.O_RDONLY), -1
+                in_r = os.open("/dev/null", os.O_RDONLY)
                 theirs.append(in_r)
             pid = os.fork()
         except OSError:
-            for fd in ours + theirs:
+            for fd in ours + theirs + hosts:
                 os.close(fd)
             raise
         if pid == 0:
             try:
-                self.supervise(ours, in_r, out_w, err_w, status_w, cwd, argv, env)
+                self.supervise(ours + hosts, in_r, out_w, err_w, status_w, cwd, argv, env)
             finally:
                 os._exit(1)
         for fd in theirs:
             os.close(fd)
         execution.supervisor, execution.status_fd, execution.stdin_fd = pid, status_r, in_w
-        execution.streams = {out_r: execution.out} if err_r < 0 else {out_r: execution.out, err_r: execution.err}
+        execution.streams = {fd: tail for fd, tail in ((out_r, execution.out), (err_r, execution.err)) if fd >= 0}
         self.running[request] = execution
         for fd in ours:
             os.set_blocking(fd, False)
             self.by_fd[fd] = execution
             self.poll.register(fd, select.POLLOUT if fd == in_w else select.POLLIN)
+        for fd in hosts:
+            send_stream(request, fd)
+            os.close(fd)
 
     def supervise(self, agents, in_r, out_w, err_w, status_w, cwd, argv, env):
         """In the child: be the subreaper of the command, report its end, and leave."""
@@ -233,6 +243,13 @@ class Commands:
             for fd in [*execution.streams, execution.status_fd, execution.stdin_fd]:
                 self.forget(fd)
 
+    def end(self, request):
+        """The host wants this command to end, and to be told how it did."""
+        execution = self.running.get(request)
+        if execution is not None:
+            self.kill(execution)
+            self.finish(execution)
+
     def forget(self, fd):
         if fd >= 0:
             self.poll.unregister(fd)
@@ -297,6 +314,16 @@ class Commands:
                 text = b"the limit of %d processes was reached: all processes left in the background were killed"
                 return children(), text % self.processes
         return children(), b""
+
+
+def socket_pair(ours, theirs):
+    """A new pair of sockets, its ends filed in the two lists. Returns theirs."""
+    import _socket  # not at the start: few boxes need it
+
+    one, other = (end.detach() for end in _socket.socketpair())
+    ours.append(one)
+    theirs.append(other)
+    return other
 
 
 def pipe(reading, writing):
