@@ -49,9 +49,15 @@ class StdioGrader(GraderSettings):
 
     kind: Literal["stdio"] = "stdio"
     command: tuple[str, ...] = Field(min_length=1)
-    compare: Literal["tokens", "exact"] = "tokens"
-    """tokens: split at white space. exact: line by line, trailing blanks and trailing empty lines apart."""
+    compare: Literal["tokens", "exact", "numbers"] = "tokens"
+    """tokens: split at white space. exact: line by line, trailing blanks and trailing empty lines apart. numbers: as
+    tokens, but numbers other than two integers may differ by `tolerance`."""
+    tolerance: float = Field(default=1e-6, ge=0, lt=1)
+    """For numbers: the difference, absolute or as a part of the expected number, that still passes."""
     case_timeout: float = Field(default=10.0, gt=0)
+    """Seconds for each case."""
+    case_memory_mb: int | None = Field(default=None, ge=64)
+    """MiB of memory for each process of a case; None: no ceiling but that of the box, for all its processes together."""
     timeout: float = Field(default=120.0, gt=0)
     """Seconds for all cases together."""
 

@@ -46,14 +46,20 @@ def pytest_task(tests: Files | None = None, files: Files | None = None, **fields
     )
 
 
-def stdio_task(cases: dict[str, tuple[str | bytes, str | bytes]], program: str | bytes = "", **grader: Any) -> Task:
-    """A task whose program is `main.py`; cases by name: its input and its output."""
+def stdio_task(
+    cases: dict[str, tuple[str | bytes, str | bytes]],
+    program: str | bytes = "",
+    *,
+    files: Files | None = None,
+    **grader: Any,
+) -> Task:
+    """A task whose program is `main.py`, beside `files`; cases by name: its input and its output."""
     tests: Files = {f"{name}.in": case[0] for name, case in cases.items()}
     tests |= {f"{name}.out": case[1] for name, case in cases.items()}
     return Task(
         id="program",
         instruction="Write main.py.",
-        files=encoded({"main.py": program}),
+        files=encoded({"main.py": program, **(files or {})}),
         tests=encoded(tests),
         grader={"kind": "stdio", "command": ("python3", "main.py"), **grader},  # type: ignore[arg-type]
     )

@@ -33,7 +33,7 @@ from tests.episodes import pytest_task, stdio_task
         ("grader", {"kind": "pytest", "timeout": 0}, "greater than 0"),
         ("grader", {"kind": "stdio"}, "command"),
         ("grader", {"kind": "stdio", "command": ()}, "at least 1 item"),
-        ("grader", {"kind": "stdio", "command": ("x",), "compare": "fuzzy"}, "'tokens' or 'exact'"),
+        ("grader", {"kind": "stdio", "command": ("x",), "compare": "fuzzy"}, "'tokens', 'exact' or 'numbers'"),
         ("limits", {"memory_mb": 1}, "greater than or equal to 64"),
         ("limits", {"memory": 100}, "Extra inputs"),
         ("difficulty", "easy", "Extra inputs"),

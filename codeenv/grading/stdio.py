@@ -1,37 +1,43 @@
 """The `stdio` kind: a program, its input, its output. The comparison is made here, outside the program's box, which
-never holds an expected output."""
+never holds an expected output, and no input but that of the case that runs."""
 
 from __future__ import annotations
 
 import time
+from contextlib import AsyncExitStack
 
 from codeenv.graders import StdioGrader
 from codeenv.grading.boxes import Boxes
+from codeenv.grading.compare import SHOWN, difference
 from codeenv.grading.report import NOT_RUN, Report, shorten
 from codeenv.grading.verdict import TestResult
-from codeenv.sandbox.api import ExecResult
+from codeenv.sandbox.api import ExecResult, ExportTooLarge, Sandbox
 from codeenv.sandbox.archive import Archive
 from codeenv.task import Task
 
 OUTPUT_SLACK = 64 * 1024
-SHOWN = 300
+WRITABLE = ("/tmp", "/dev/shm")  # besides the workspace
+SHARED_MEMORY = tuple(f"/proc/sysvipc/{name}" for name in ("shm", "msg", "sem"))  # outlives its processes
 
 
 async def run(task: Task, grader: StdioGrader, workspace: Archive, boxes: Boxes) -> Report:
     """Every case in order of name, until the time for all of them is over. Exit code 0 when all pass, else 1."""
     deadline = time.monotonic() + grader.timeout
+    command = _limited(grader)
     results: list[TestResult] = []
     reason = ""
-    async with boxes.open(workspace) as box:
+    async with AsyncExitStack() as stack:
+        bench = _Bench(boxes, workspace, stack)
         for name in sorted(path[:-3] for path in task.tests if path.endswith(".in")):
-            left = deadline - time.monotonic()
-            if left <= 0:
+            if time.monotonic() >= deadline:
                 reason = f"the {grader.timeout:g} s for all cases ran out"
                 results.append(TestResult(id=name, passed=False, message=NOT_RUN))
                 continue
             expected = task.tests[f"{name}.out"]
+            box = await bench.ready()
+            left = max(0.0, deadline - time.monotonic())
             done = await box.exec(
-                grader.command,
+                command,
                 stdin=task.tests[f"{name}.in"],
                 timeout=min(grader.case_timeout, left),
                 output_limit=2 * (len(expected) + OUTPUT_SLACK),
@@ -41,31 +47,51 @@ async def run(task: Task, grader: StdioGrader, workspace: Archive, boxes: Boxes)
     return Report(0 if all(result.passed for result in results) else 1, tuple(results), reason)
 
 
+def _limited(grader: StdioGrader) -> tuple[str, ...]:
+    """The command under its ceiling of memory. RLIMIT_DATA counts what is written to, not address space, of which many
+    runtimes reserve far more than they use."""
+    if grader.case_memory_mb is None:
+        return grader.command
+    return ("/bin/sh", "-c", 'ulimit -d "$0" && exec "$@"', str(grader.case_memory_mb * 1024), *grader.command)
+
+
+class _Bench:
+    """The box that the cases run in, one after the other: no case finds anything of an earlier one. Starting a box
+    takes longer than most programs, and few programs leave anything: so the box is looked at, and replaced only then.
+    """
+
+    def __init__(self, boxes: Boxes, workspace: Archive, stack: AsyncExitStack) -> None:
+        self._boxes = boxes
+        self._workspace = workspace
+        self._stack = stack
+        self._box: Sandbox | None = None
+        self._clean: object = None
+
+    async def ready(self) -> Sandbox:
+        """A box as it was before the first case, with no process in it."""
+        if self._box is not None and await _state(self._box) == self._clean:
+            return self._box
+        await self._stack.aclose()
+        self._box = await self._stack.enter_async_context(self._boxes.open(self._workspace))
+        self._clean = await _state(self._box)
+        return self._box
+
+
+async def _state(box: Sandbox) -> object:
+    """All that a command can leave behind in the box, whose processes are ended first; None when that is too much."""
+    try:
+        files = [await box.export(stop_processes=True), *[await box.export(path) for path in WRITABLE]]
+        return files, [await box.read_file(path) for path in SHARED_MEMORY]
+    except (ExportTooLarge, OSError):
+        return None
+
+
 def _fault(done: ExecResult, expected: bytes, grader: StdioGrader) -> str:
     if done.timed_out:
         return f"no end within {done.seconds:.1f} s"
     if done.exit_code != 0:
-        return f"exit code {done.exit_code}: {done.stderr[-SHOWN:].decode('utf-8', 'replace').strip()}"
+        said = done.stderr[-SHOWN:].decode("utf-8", "replace").strip()
+        return "; ".join(filter(None, [f"exit code {done.exit_code}: {said}", done.notice]))
     if done.stdout_bytes > len(done.stdout):
         return f"{done.stdout_bytes} bytes of output, far more than expected"
-    # As bytes: decoded, all that is no UTF-8 would be alike, and some thirty characters would be blanks or line ends.
-    if grader.compare == "tokens":
-        return _first_difference(done.stdout.split(), expected.split(), "token")
-    return _first_difference(_lines(done.stdout), _lines(expected), "line")
-
-
-def _lines(text: bytes) -> list[bytes]:
-    lines = [line.rstrip() for line in text.split(b"\n")]
-    while lines and not lines[-1]:
-        lines.pop()
-    return lines
-
-
-def _first_difference(got: list[bytes], want: list[bytes], unit: str) -> str:
-    """Where the output goes wrong, showing what the program printed and never what was expected of it."""
-    for number, (ours, theirs) in enumerate(zip(got, want, strict=False), 1):
-        if ours != theirs:
-            return f"{unit} {number} is wrong: {ours[:SHOWN].decode('utf-8', 'replace')!r}"
-    if len(got) != len(want):
-        return f"{len(got)} {unit}s of output, {'more' if len(got) > len(want) else 'fewer'} than expected"
-    return ""
+    return difference(done.stdout, expected, grader.compare, grader.tolerance)

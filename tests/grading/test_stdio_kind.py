@@ -9,7 +9,7 @@ import pytest
 
 from codeenv.grading.report import MESSAGE_LIMIT
 from codeenv.sandbox.api import SandboxProvider
-from tests.episodes import judge, stdio_task
+from tests.episodes import Watching, judge, stdio_task
 
 pytestmark = pytest.mark.anyio
 
@@ -128,3 +128,66 @@ async def test_a_program_cannot_find_what_is_expected(provider: SandboxProvider)
     find = "import os, sys\nprint(sum(b'EXPECTED' in open(os.path.join(d, f), 'rb').read() for t in ('/tmp', '/workspace', '/dev/shm') for d, _, fs in os.walk(t) for f in fs if f != 'main.py'))"
     verdict = await judge(stdio_task({"a": ("", "EXPECTED")}, find), provider)
     assert verdict.tests[0].message == "token 1 is wrong: '0'"
+
+
+# --- one case knows nothing of another ----------------------------------------------------------------------------
+
+# Each leaves something behind, and prints what it finds of an earlier case: "0" is nothing.
+REMEMBER = {
+    "workspace-file": "n = len(glob.glob('left*')); open('left', 'w').close()",
+    "own-source": "n = len(open('main.py').read().split(chr(10))) - 12; open('main.py', 'a').write('# more\\n')",
+    "same-size": "n = int(open('data').read()); open('data', 'w').write('1')",
+    "mode": "n = os.stat('data').st_mode & 1; os.chmod('data', 0o755)",
+    "removed": "n = int(not os.path.exists('data')); n or os.remove('data')",
+    "link": "n = int(os.path.islink('data')); os.remove('data'); os.symlink('main.py', 'data')",
+    "fifo": "n = int(os.path.exists('pipe')); n or os.mkfifo('pipe')",
+    "temporary-file": "n = len(glob.glob('/tmp/left*')); open('/tmp/left', 'w').close()",
+    "home": "n = len(os.listdir('/tmp/home')); open('/tmp/home/.profile', 'w').close()",
+    "shared-memory-file": "n = len(os.listdir('/dev/shm')); open('/dev/shm/left', 'w').close()",
+    "shared-memory": "import ctypes; libc = ctypes.CDLL(None); n = int(libc.shmget(77, 64, 0) >= 0); assert n or libc.shmget(77, 64, 0o1600) >= 0",
+    "too-large-to-look-at": "n = int(os.path.exists('big')); open('big', 'w').truncate(100_000_000)",
+    "process": "n = len(others()); subprocess.Popen(['sleep', '60'])",
+    "daemon": "n = len(others()); subprocess.Popen(['setsid', 'sleep', '60'], start_new_session=True)",
+    "feeding-process": "n = int(b'\\0fed' in fed()); subprocess.Popen([sys.executable, '-c', FEED]); time.sleep(0.3)",
+}  # fmt: skip
+PROLOGUE = """\
+import glob, os, socket, subprocess, sys, time
+FEED = "import socket, time; s = socket.socket(socket.AF_UNIX); s.bind(chr(0) + 'fed'); s.listen(); time.sleep(60)"
+def others():
+    found = [int(name) for name in os.listdir('/proc') if name.isdigit()]
+    return [pid for pid in found if open(f'/proc/{pid}/cmdline').read().startswith(('sleep', 'setsid'))]
+def fed():
+    s = socket.socket(socket.AF_UNIX)
+    try: s.connect(chr(0) + 'fed')
+    except OSError: return b''
+    return b'\\0fed'
+"""
+
+
+@pytest.mark.parametrize("body", [pytest.param(body, id=name) for name, body in REMEMBER.items()])
+async def test_no_case_finds_anything_of_an_earlier_one(provider: SandboxProvider, body: str) -> None:
+    program = f"{PROLOGUE}{body}\nprint(n)"
+    task = stdio_task({"1": ("", "0"), "2": ("", "0"), "3": ("", "0")}, program, files={"data": b"0"})
+    verdict = await judge(task, provider)
+    assert [(test.id, test.passed, test.message) for test in verdict.tests] == [(n, True, "") for n in "123"]
+
+
+async def test_programs_that_leave_nothing_share_a_box(provider: SandboxProvider) -> None:
+    watching = Watching(provider)
+    cases: dict[str, tuple[str | bytes, str | bytes]] = {str(n): (str(n), str(n)) for n in range(6)}
+    assert (await judge(stdio_task(cases, ECHO), watching)).outcome == "solved"
+    assert (len(watching.boxes), watching.alive) == (1, 0)
+    writer = "open('x' if input() == '2' else '/dev/null', 'w').close()"
+    verdict = await judge(stdio_task({str(n): (str(n), "") for n in range(6)}, writer), watching)
+    assert verdict.outcome == "solved"
+    assert (len(watching.boxes), watching.alive) == (3, 0)
+    assert watching.live_at_creation == [0, 0, 0]
+
+
+async def test_the_memory_of_a_case(provider: SandboxProvider) -> None:
+    program = "x = bytearray(int(input()) << 20); print(len(x) >> 20)"
+    cases: dict[str, tuple[str | bytes, str | bytes]] = {"a": ("100", "100"), "b": ("900", "900"), "c": ("100", "100")}
+    verdict = await judge(stdio_task(cases, program, case_memory_mb=256), provider)
+    assert [test.passed for test in verdict.tests] == [True, False, True], verdict
+    assert "memory" in verdict.tests[1].message.lower()
+    assert (await judge(stdio_task(cases, program), provider)).outcome == "solved"
