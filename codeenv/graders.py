@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import posixpath
 import re
 from collections.abc import Mapping
 from typing import Annotated, ClassVar, Literal, get_args
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, field_validator
+
+WRITABLE = ("/workspace/", "/tmp/", "/dev/", "/proc/")
+"""Where a box's own processes can write."""
 
 
 class Strict(BaseModel):
@@ -57,7 +61,7 @@ class StdioGrader(GraderSettings):
     case_timeout: float = Field(default=10.0, gt=0)
     """Seconds for each case."""
     case_memory_mb: int | None = Field(default=None, ge=64)
-    """MiB of memory for each process of a case; None: no ceiling but that of the box, for all its processes together."""
+    """MiB of memory for each process of a case; None: no ceiling but that of the box for all of its processes."""
     timeout: float = Field(default=120.0, gt=0)
     """Seconds for all cases together."""
 
@@ -70,5 +74,32 @@ class StdioGrader(GraderSettings):
         return f"the stdio grader needs pairs NAME.in and NAME.out ({odd})"
 
 
-Grader = Annotated[PytestGrader | StdioGrader, Field(discriminator="kind")]
+class CommandGrader(GraderSettings):
+    """A command in a fresh box judges the workspace by its exit code. It runs in a directory that holds the task's
+    tests; `$WORKSPACE` names what it judges."""
+
+    kind: Literal["command"] = "command"
+    command: tuple[str, ...] = Field(min_length=1)
+    """An argv whose first word is an absolute path of the system's (`/bin/bash`, `/usr/bin/env`); other words may be
+    relative to the tests."""
+    receipt: bool = False
+    """Whether a pass also needs, as the last line of its output, the word that the command finds on its standard
+    input: evidence that it came to its end, for commands that load what they judge into their own process."""
+
+    @field_validator("command")
+    @classmethod
+    def _begins_with_the_systems(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        first = posixpath.normpath(value[0])
+        if not first.startswith("/") or first.startswith(WRITABLE):
+            raise ValueError(
+                f"must begin with an absolute path of the system's, like /bin/bash or /usr/bin/env, not {value[0]!r}: "
+                "the policy could put its own in that place"
+            )
+        return value
+
+    def fault(self, tests: Mapping[str, bytes]) -> str:
+        return ""
+
+
+Grader = Annotated[CommandGrader | PytestGrader | StdioGrader, Field(discriminator="kind")]
 KINDS: tuple[type[GraderSettings], ...] = get_args(get_args(Grader)[0])

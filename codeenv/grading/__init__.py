@@ -15,6 +15,7 @@ from typing import Any
 import anyio
 from anyio.lowlevel import RunVar
 
+from codeenv.grading import command as command_kind
 from codeenv.grading import pytest as pytest_kind
 from codeenv.grading import stdio as stdio_kind
 from codeenv.grading.boxes import Boxes
@@ -39,6 +40,7 @@ __all__ = [
 ]
 
 KINDS: Mapping[str, Callable[[Task, Any, Archive, Boxes], Awaitable[Report]]] = {
+    "command": command_kind.run,
     "pytest": pytest_kind.run,
     "stdio": stdio_kind.run,
 }

@@ -16,6 +16,7 @@ from codeenv.graders import PytestGrader
 from codeenv.grading.boxes import Boxes
 from codeenv.grading.report import NOT_RUN, Report, shorten
 from codeenv.grading.verdict import TestResult
+from codeenv.grading.workspace import tests_of
 from codeenv.sandbox.api import SandboxError
 from codeenv.sandbox.archive import Archive
 from codeenv.task import Task
@@ -45,7 +46,7 @@ async def run(task: Task, grader: PytestGrader, workspace: Archive, boxes: Boxes
     token = secrets.token_hex(16)
     async with boxes.open(workspace) as box:
         tests = f"{box.scratch}/hidden-tests"
-        await box.import_(Archive.of(task.tests, dict.fromkeys(task.executable, 0o755)), tests)
+        await box.import_(tests_of(task), tests)
         command = ["python3", "-I", "-B", "-c", _runner(), tests, box.workdir]
         done = await box.exec(command, stdin=f"{token}\n".encode(), timeout=grader.timeout, output_limit=RECORDS_LIMIT)
     records = _records(done.stdout, token.encode())

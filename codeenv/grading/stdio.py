@@ -16,7 +16,6 @@ from codeenv.sandbox.archive import Archive
 from codeenv.task import Task
 
 OUTPUT_SLACK = 64 * 1024
-WRITABLE = ("/tmp", "/dev/shm")  # besides the workspace
 SHARED_MEMORY = tuple(f"/proc/sysvipc/{name}" for name in ("shm", "msg", "sem"))  # outlives its processes
 
 
@@ -69,21 +68,22 @@ class _Bench:
 
     async def ready(self) -> Sandbox:
         """A box as it was before the first case, with no process in it."""
-        if self._box is not None and await _state(self._box) == self._clean:
+        if self._box is not None and await self._state(self._box) == self._clean:
             return self._box
         await self._stack.aclose()
         self._box = await self._stack.enter_async_context(self._boxes.open(self._workspace))
-        self._clean = await _state(self._box)
+        self._clean = await self._state(self._box)
         return self._box
 
-
-async def _state(box: Sandbox) -> object:
-    """All that a command can leave behind in the box, whose processes are ended first; None when that is too much."""
-    try:
-        files = [await box.export(stop_processes=True), *[await box.export(path) for path in WRITABLE]]
-        return files, [await box.read_file(path) for path in SHARED_MEMORY]
-    except (ExportTooLarge, OSError):
-        return None
+    async def _state(self, box: Sandbox) -> object:
+        """All that a command can leave behind in the box, whose processes are ended first."""
+        shared = self._boxes.provider.capabilities.isolation != "none"  # else /dev/shm and the like are the host's
+        try:
+            files = [await box.export(stop_processes=True), await box.export(box.scratch)]
+            files += [await box.export("/dev/shm")] if shared else []
+            return files, [await box.read_file(path) for path in SHARED_MEMORY if shared]
+        except (ExportTooLarge, OSError):
+            return object()  # too much to look at: like nothing else
 
 
 def _fault(done: ExecResult, expected: bytes, grader: StdioGrader) -> str:

@@ -16,6 +16,11 @@ def workspace_of(task: Task) -> Archive:
     return Archive.of(task.files, dict.fromkeys(task.executable, 0o755))
 
 
+def tests_of(task: Task) -> Archive:
+    """The hidden tests, as they are laid beside the workspace."""
+    return Archive.of(task.tests, dict.fromkeys(task.executable, 0o755))
+
+
 def judged_workspace(task: Task, left: Archive) -> Archive:
     """What the policy left, but for its dot-files and caches, and with protected files as they were at the start.
 

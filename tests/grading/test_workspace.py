@@ -1,4 +1,5 @@
 """What of a policy's workspace is judged."""
+
 # ruff: noqa: E501 - tables: one case a line
 from __future__ import annotations
 
