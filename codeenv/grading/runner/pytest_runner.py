@@ -1,18 +1,23 @@
-"""Runs the hidden tests in the grading box, started as `python -I -B -c <this file>`.
+"""Runs the hidden tests in the grading box.
 
-argv: the tests' directory, the workspace. stdin: a token that begins each record; a line without it counts for nothing,
-so writing to every open descriptor forges nothing. Records, one JSON object a line, go to what was our stdout; the
-tests' own output goes nowhere. pytest is imported and its plugins are loaded before the workspace is importable, and
-the workspace comes last on sys.path: nothing in it can shadow the framework, configure it or register a plugin.
+argv: the tests' directory, the workspace. stdin: one line of JSON (`Order` in `codeenv.grading.pytest`) with a token
+that begins each record; a line without it counts for nothing, so writing to every open descriptor forges nothing.
+Records, one JSON object a line, go to what was our stdout; the tests' own output goes nowhere. pytest is imported and
+its plugins are loaded before the workspace is importable, and the workspace comes last on sys.path: nothing in it can
+shadow the framework, configure it or register a plugin.
 """
 
 import gc
 
 gc.disable()  # importing makes no garbage; a tenth of pytest's start-up is looking for it
 
+import functools  # noqa: E402
 import json  # noqa: E402
 import os  # noqa: E402
 import sys  # noqa: E402
+
+from codeenv.grading.runner import controls, genuine  # noqa: E402
+from codeenv.grading.runner.watch import watch  # noqa: E402
 
 MESSAGE_LIMIT = 2000
 # What no hidden test needs and costs time. (unraisableexception collects garbage five times at the end.) `debugging` is
@@ -27,13 +32,16 @@ SHIPPED = ("pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg")
 class Evidence:
     """A plugin that reports what was collected and how each test ended, as it ends."""
 
-    def __init__(self, write, workspace):
+    def __init__(self, write, workspace, insert):
         self.write = write
         self.workspace = workspace
+        self.insert = insert  # puts controls among items
+        self.controls = {}  # test id of a control -> its name
         self.state = {}  # test id -> [outcome, message, seconds]
 
     def pytest_load_initial_conftests(self):
         # The framework is complete. The tests' own conftest comes next, and may need the solution.
+        self.changed = watch()
         self.write(kind="start")
         sys.path.append(self.workspace)
 
@@ -44,7 +52,11 @@ class Evidence:
             self.write(kind="broken", id=report.nodeid, message=crash(report))
 
     def pytest_collection_finish(self, session):
+        self.session = session
         self.write(kind="collected", ids=[plain(item.nodeid) for item in session.items])
+        before = set(session.items)
+        self.insert(session.items)
+        self.controls = {item.nodeid: item.name for item in session.items if item not in before}
 
     def pytest_runtest_logreport(self, report):
         seconds = self.state.get(report.nodeid, ["", "", 0.0])[2] + report.duration
@@ -56,8 +68,12 @@ class Evidence:
             outcome = "skipped" if report.skipped or hasattr(report, "wasxfail") else "failed"
             message = crash(report)
         self.state[report.nodeid] = [outcome, message, seconds]
+        control = self.controls.get(report.nodeid)
+        if control is not None and report.failed:
+            self.session.testsfailed -= 1  # it is meant to
         if report.when == "teardown":
-            self.write(kind="test", id=plain(report.nodeid), outcome=outcome, message=message, seconds=seconds)
+            kind, name = ("test", plain(report.nodeid)) if control is None else ("control", control)
+            self.write(kind=kind, id=name, outcome=outcome, message=message, seconds=seconds)
 
 
 def plain(text):
@@ -92,13 +108,14 @@ def recorder(descriptor, token):
 
 def main():
     tests, workspace = sys.argv[1:3]
-    token = sys.stdin.readline().strip()
+    order = json.loads(sys.stdin.readline())
     descriptor = os.dup(1)
     os.set_inheritable(descriptor, False)
     nowhere = os.open(os.devnull, os.O_RDWR)
     for standard in (0, 1, 2):
         os.dup2(nowhere, standard)
     import pytest
+    from _pytest.assertion import rewrite
 
     gc.freeze()
     gc.enable()
@@ -106,15 +123,23 @@ def main():
     shipped = [path for path in (os.path.join(tests, name) for name in SHIPPED) if os.path.exists(path)]
     arguments = [f"--rootdir={tests}", f"--confcutdir={tests}", "-c", shipped[0] if shipped else os.devnull]
     arguments += ["--import-mode=importlib", "--capture=no", "--tb=line", "--no-header", "--no-summary", "-q"]
+    arguments += ["--maxfail=0"]  # a control's failure ends no run
     for name in OFF:
         arguments += ["-p", f"no:{name}"]
-    write, leave = recorder(descriptor, token), os._exit
-    evidence = Evidence(write, workspace)
+    unittest = __import__("unittest") if order["unittest"] else None
+    genuine.install(genuine.Genuine(tests, order["words"]), rewrite, unittest)
+    for name in [name for name in sys.modules if name.partition(".")[0] == "codeenv"]:
+        del sys.modules[name]  # the solution may have one of that name
+    write, leave = recorder(descriptor, order["token"]), os._exit
+    insert = functools.partial(controls.insert, wanted=order["controls"], rewrite=rewrite, function=pytest.Function)
+    evidence = Evidence(write, workspace, insert)
+    del order
+    code = 1
     try:
         code = int(pytest.main([*arguments, tests], plugins=[evidence]))
+        write(kind="end", ids=[plain(name) for name in evidence.changed()])
     except BaseException as error:  # SystemExit at the import of a solution, which pytest lets through
         write(kind="broken", message=f"the run was ended by {type(error).__name__}")
-        code = 1
     leave(code)  # threads and exit handlers of the solution have no say
 
 
