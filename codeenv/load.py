@@ -12,8 +12,8 @@ from codeenv.grading import box_spec
 from codeenv.prompts import Prompts
 from codeenv.sandbox import get_provider
 from codeenv.sandbox.api import SandboxSpec
-from codeenv.sources import load_tasks
-from codeenv.task import Limits, Task
+from codeenv.sources import choose_tasks, load_tasks
+from codeenv.task import Limits
 
 
 def load_environment(
@@ -63,7 +63,7 @@ def load_environment(
     if unknown:
         valid = [name for name in load_environment.__annotations__ if name not in ("unknown", "return")]
         raise ValueError(f"unknown arguments: {', '.join(sorted(unknown))}; valid: {', '.join(valid)}")
-    chosen = _choose(load_tasks(dataset), tasks)
+    chosen = choose_tasks(load_tasks(dataset), tasks)
     settings = EpisodeSettings.model_validate(
         {
             "protocol": protocol,
@@ -97,13 +97,3 @@ def load_environment(
         dataset_name=str(dataset),
         env_id="codeenv",
     )
-
-
-def _choose(loaded: list[Task], names: Sequence[str] | None) -> list[Task]:
-    if names is None:
-        return loaded
-    by_id = {task.id: task for task in loaded}
-    missing = [name for name in names if name not in by_id]
-    if missing or not names:
-        raise ValueError(f"tasks: no such task: {', '.join(missing) or 'none named'}; there are: {', '.join(by_id)}")
-    return [by_id[name] for name in names]

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import typer
 
+from codeenv.cli.audit import audit
 from codeenv.cli.doctor import doctor
 from codeenv.cli.eval import evaluate
 from codeenv.cli.policy import policy
@@ -20,5 +21,6 @@ app = typer.Typer(
 )
 app.command("eval")(evaluate)
 app.command()(validate)
+app.command()(audit)
 app.command()(doctor)
 app.command()(policy)

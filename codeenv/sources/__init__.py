@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
 from codeenv.resources import resource
@@ -43,3 +44,15 @@ def load_tasks(dataset: str | Path) -> list[Task]:
     if twice:
         raise TaskError([f"{path}: id: {name!r} is used by more than one task" for name in twice])
     return tasks
+
+
+def choose_tasks(loaded: Sequence[Task], names: Sequence[str] | None) -> list[Task]:
+    """Those with these ids, in this order; all when None. :raises ValueError: there is no such task, or none is named;
+    the message lists those that there are."""
+    if names is None:
+        return list(loaded)
+    by_id = {task.id: task for task in loaded}
+    missing = [name for name in names if name not in by_id]
+    if missing or not names:
+        raise ValueError(f"tasks: no such task: {', '.join(missing) or 'none named'}; there are: {', '.join(by_id)}")
+    return [by_id[name] for name in names]
