@@ -45,7 +45,7 @@ class PytestGrader(GraderSettings):
     def fault(self, tests: Mapping[str, bytes]) -> str:
         if any(re.search(r"(^|/)(test_[^/]*|[^/]*_test)\.py$", name) for name in tests):
             return ""
-        return "the pytest grader needs at least one test_*.py"
+        return f"the {self.kind} grader needs at least one test_*.py"
 
 
 class StdioGrader(GraderSettings):
@@ -101,5 +101,14 @@ class CommandGrader(GraderSettings):
         return ""
 
 
-Grader = Annotated[CommandGrader | PytestGrader | StdioGrader, Field(discriminator="kind")]
+class FunctionsGrader(PytestGrader):
+    """The hidden tests run in one box, the solution in another; only plain values cross. The tests import the
+    workspace's modules as they are used to; pytest runs them where they need it."""
+
+    kind: Literal["functions"] = "functions"  # pyright: ignore[reportIncompatibleVariableOverride]
+    call_timeout: float = Field(default=10.0, gt=0)
+    """Seconds that a single call of a test's may take."""
+
+
+Grader = Annotated[CommandGrader | FunctionsGrader | PytestGrader | StdioGrader, Field(discriminator="kind")]
 KINDS: tuple[type[GraderSettings], ...] = get_args(get_args(Grader)[0])

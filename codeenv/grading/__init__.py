@@ -16,6 +16,7 @@ import anyio
 from anyio.lowlevel import RunVar
 
 from codeenv.grading import command as command_kind
+from codeenv.grading import functions as functions_kind
 from codeenv.grading import pytest as pytest_kind
 from codeenv.grading import stdio as stdio_kind
 from codeenv.grading.boxes import Boxes
@@ -41,6 +42,7 @@ __all__ = [
 
 KINDS: Mapping[str, Callable[[Task, Any, Archive, Boxes], Awaitable[Report]]] = {
     "command": command_kind.run,
+    "functions": functions_kind.run,
     "pytest": pytest_kind.run,
     "stdio": stdio_kind.run,
 }

@@ -1,0 +1,105 @@
+"""The `functions` kind: the tests run in one box, the solution in another, and only plain values go from one to the
+other, through us. Nothing that the solution's process does can reach what decides."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import AsyncGenerator
+from contextlib import AsyncExitStack, asynccontextmanager
+
+import anyio
+
+from codeenv.graders import FunctionsGrader
+from codeenv.grading.boxes import Boxes
+from codeenv.grading.functions.plain import encode
+from codeenv.grading.functions.program import command, program
+from codeenv.grading.functions.relay import Frame, Relay
+from codeenv.grading.pytest import Record, _results, expected_tests  # pyright: ignore[reportPrivateUsage]
+from codeenv.grading.report import Report
+from codeenv.sandbox.api import Sandbox, SandboxError
+from codeenv.sandbox.archive import Archive
+from codeenv.task import Task
+
+
+async def run(task: Task, grader: FunctionsGrader, workspace: Archive, boxes: Boxes) -> Report:
+    """:raises SandboxError: the tests' process could not start, or a box was lost."""
+    records: list[Record] = []
+    reason = ""
+    async with _both(boxes, workspace) as (tests_box, solution_box):
+        folder = f"{tests_box.scratch}/tests"
+        await tests_box.import_(Archive.of(task.tests, dict.fromkeys(task.executable, 0o755)), folder)
+        with anyio.move_on_after(grader.timeout) as scope:
+            async with tests_box.open_process(command("tests"), cwd=folder) as process:
+                relay = Relay(process, solution_box, grader.call_timeout, records.append)
+                await process.send(program("tests"))
+                settings = (folder, modules_of(workspace), test_files(task), needs_pytest(task))
+                await process.send(Frame(b"S", 1, 0, encode(settings)).pack())
+                await relay.run()
+                if not records:
+                    done = await process.wait()
+                    said = done.stderr[-500:].decode("utf-8", "replace").strip()
+                    raise SandboxError(f"the tests' process did not start: {said}", stage="start")
+        if scope.cancelled_caught:
+            reason = f"the tests did not end within {grader.timeout:g} s"
+    expected = grader.expected or expected_tests(task.tests)
+    results = _results(records, expected, reason)
+    solved = bool(results) and all(result.passed for result in results)
+    return Report(0 if solved else 1, results, reason)
+
+
+@asynccontextmanager
+async def _both(boxes: Boxes, workspace: Archive) -> AsyncGenerator[tuple[Sandbox, Sandbox]]:
+    """The tests' box and the solution's, opened at the same time."""
+    opened: dict[str, Sandbox] = {}
+    errors: list[Exception] = []
+    async with AsyncExitStack() as stack:
+
+        async def open_one(name: str, holds: Archive | None) -> None:
+            try:
+                opened[name] = await stack.enter_async_context(boxes.open(holds))
+            except Exception as error:  # raised in here it would leave as a group
+                errors.append(error)
+
+        async with anyio.create_task_group() as group:
+            group.start_soon(open_one, "tests", None)
+            group.start_soon(open_one, "solution", workspace)
+        if errors:
+            raise errors[0]
+        yield opened["tests"], opened["solution"]
+
+
+def modules_of(workspace: Archive) -> tuple[str, ...]:
+    """The top-level modules that a workspace offers: its Python files, and its directories that hold some."""
+    names = (re.match(r"([^\W\d]\w*)(?:/.*)?(?:\.py|\.so)$", path) for path in workspace.entries)
+    return tuple(dict.fromkeys(match[1] for match in names if match))
+
+
+def test_files(task: Task) -> tuple[str, ...]:
+    """The files that hold tests, in order."""
+    return tuple(path for path in sorted(task.tests) if re.search(r"(^|/)(test_[^/]*|[^/]*_test)\.py$", path))
+
+
+def needs_pytest(task: Task) -> bool:
+    """Whether a test file imports pytest or has a test with arguments, which only pytest can give; or there is a
+    conftest.py."""
+    for path, data in task.tests.items():
+        if not path.endswith(".py"):
+            continue
+        if path.rpartition("/")[2] == "conftest.py":
+            return True
+        try:
+            tree = ast.parse(data)
+        except (SyntaxError, ValueError):  # a newer Python's: pytest knows how to say so
+            return True
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Import) and any(alias.name.partition(".")[0] == "pytest" for alias in node.names):
+                return True
+            if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] in ("pytest", "_pytest"):
+                return True
+            if isinstance(node, ast.AsyncFunctionDef) and node.name.startswith("test"):
+                return True
+        functions = [node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name.startswith("test")]
+        if any(node.args.args or node.args.kwonlyargs for node in functions):
+            return True
+    return False
