@@ -156,6 +156,7 @@ ALIVE: Mapping[str, tuple[str, str]] = {
     "shadow_standard_library": ("dice", "unittest"),
     "forge_output": ("cases", "printed"),
     "forge_records": ("plain", "records"),
+    "forge_in_order": ("plain", "records"),
     "forge_reports": ("plain", "records"),
     "forge_results": ("cases", "results"),
     "read_environment": ("plain", "pytest"),
