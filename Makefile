@@ -35,6 +35,7 @@ bench: $(READY)
 	$(BIN)/python benchmarks/sandbox.py
 	$(BIN)/python benchmarks/episodes.py
 	$(BIN)/python benchmarks/validate.py
+	$(BIN)/python benchmarks/functions.py
 
 clean:
 	rm -rf $(VENV) dist build .pytest_cache .ruff_cache .hypothesis outputs

@@ -149,7 +149,7 @@ class LocalSandbox:
                     await self._channel.ended(answer)
                 return self._ended(answer)
 
-            yield LocalProcess(stream, kill, wait)
+            yield await stack.enter_async_context(LocalProcess.over(stream, kill, wait))
 
     def _command(self, command: str | Sequence[str], env: Mapping[str, str] | None) -> list[bytes]:
         argv = ["bash", "-c", command] if isinstance(command, str) else list(command)

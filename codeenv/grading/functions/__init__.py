@@ -44,6 +44,10 @@ async def run(task: Task, grader: FunctionsGrader, workspace: Archive, boxes: Bo
             reason = f"the tests did not end within {grader.timeout:g} s"
     expected = grader.expected or expected_tests(task.tests)
     results = _results(records, expected, reason)
+    if not results:
+        reason = (
+            reason or "; ".join(record.message for record in records if record.kind == "broken") or "no test was found"
+        )
     solved = bool(results) and all(result.passed for result in results)
     return Report(0 if solved else 1, results, reason)
 

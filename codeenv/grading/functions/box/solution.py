@@ -33,11 +33,11 @@ def imported(name):
 
 
 def call(function, arguments, options):
-    return function(*arguments, **options)
+    return function(*arguments, **dict(options))
 
 
 def method(value, name, arguments, options):
-    return getattr(value, name)(*arguments, **options)
+    return getattr(value, name)(*arguments, **dict(options))
 
 
 def special(value, name, arguments):

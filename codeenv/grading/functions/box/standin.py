@@ -113,7 +113,7 @@ class RemoteType(type):
         super().__init__(name, bases, namespace)
 
     def __call__(cls, *arguments, **options):
-        return ref_of(cls).peer.ask("call", cls, arguments, options)
+        return ref_of(cls).peer.ask("call", cls, arguments, tuple(options.items()))
 
     def __getattr__(cls, name):
         return attribute(cls, name)
@@ -225,7 +225,7 @@ class RemoteFunction:
     __slots__ = ("__weakref__", ATTRIBUTE)
 
     def __call__(self, *arguments, **options):
-        return self._codeenv_ref.peer.ask("call", self, arguments, options)
+        return self._codeenv_ref.peer.ask("call", self, arguments, tuple(options.items()))
 
     def __getattr__(self, name):
         return attribute(self, name)
@@ -247,7 +247,8 @@ class RemoteMethod:
         self.__self__, self.__name__ = value, name
 
     def __call__(self, *arguments, **options):
-        return ref_of(self.__self__).peer.ask("method", self.__self__, self.__name__, arguments, options)
+        peer = ref_of(self.__self__).peer
+        return peer.ask("method", self.__self__, self.__name__, arguments, tuple(options.items()))
 
     def __getattr__(self, name):
         return attribute(ref_of(self.__self__).peer.ask("get", self.__self__, self.__name__), name)

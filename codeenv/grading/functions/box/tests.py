@@ -17,6 +17,7 @@ class Tests(Peer):
     """Serves little: calls, public attributes and operators of what the tests themselves have handed over."""
 
     strict = True
+    __test__ = False  # pytest collects classes of this name
 
     def __init__(self, descriptor, names, test_modules):
         super().__init__(descriptor, first=0, begins=1)
@@ -48,6 +49,11 @@ class Tests(Peer):
             if ref.taken > TAKEN_LIMIT:
                 raise self.fault(f"more than {TAKEN_LIMIT} items of one iterator")
         return super().ask(*request)
+
+    def describe(self, value):
+        if isinstance(value, types.ModuleType) and type(value) is not RemoteModule:
+            raise CannotCross(f"a module ({value.__name__})")
+        return super().describe(value)
 
     # --- what the solution may ask for -----------------------------------------------------------------------------
 
@@ -126,7 +132,7 @@ class RemoteModule(types.ModuleType):
 
 
 def call(function, arguments, options):
-    return function(*arguments, **options)
+    return function(*arguments, **dict(options))
 
 
 def get(value, name):
@@ -137,7 +143,7 @@ def get(value, name):
 
 
 def method(value, name, arguments, options):
-    return get(value, name)(*arguments, **options)
+    return get(value, name)(*arguments, **dict(options))
 
 
 def special(value, name, arguments):
