@@ -24,6 +24,7 @@ from codeenv.grading.verdict import Outcome, Verdict
 from codeenv.observation import TokenCounter
 from codeenv.prompts import Prompts, default_prompts
 from codeenv.sandbox.api import ExportTooLarge, Sandbox, SandboxError, SandboxExpired, SandboxProvider, SandboxSpec
+from codeenv.sandbox.archive import Archive
 from codeenv.settings import EpisodeSettings
 from codeenv.task import Task
 from codeenv.text_protocol import parse
@@ -262,10 +263,13 @@ class Episode:
                     left = await self.sandbox.export()
                 except (ExportTooLarge, OSError) as error:
                     return Verdict(outcome="failed", reason=_unreadable(error))
-                return await grade(self.task, left, self._provider, self._spec)
+                return await self._graded(left)
             return Verdict(outcome="failed", reason="the episode's time ran out before the tests had ended")
         finally:
             self.tally.grade_seconds += time.monotonic() - started
+
+    async def _graded(self, left: Archive) -> Verdict:
+        return await grade(self.task, left, self._provider, self._spec, retries=self.settings.grading_retries)
 
     # --- the end --------------------------------------------------------------------------------------------
 
@@ -310,7 +314,7 @@ class Episode:
             return Verdict(outcome=outcome or "failed", reason=_unreadable(error))
         finally:
             await self.close()
-        verdict = await grade(self.task, left, self._provider, self._spec)
+        verdict = await self._graded(left)
         return verdict.model_copy(
             update={"outcome": outcome or verdict.outcome, "reason": verdict.reason or self._why(outcome)}
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import posixpath
 import re
 from collections.abc import Mapping
@@ -11,6 +12,14 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 WRITABLE = ("/workspace/", "/tmp/", "/dev/", "/proc/")
 """Where a box's own processes can write."""
+
+
+def digest_of(tests: Mapping[str, bytes]) -> str:
+    """SHA-256 over the paths and contents of hidden tests, hexadecimal."""
+    whole = hashlib.sha256()
+    for path, data in sorted(tests.items()):
+        whole.update(f"{path}\0{hashlib.sha256(data).hexdigest()}\n".encode())
+    return whole.hexdigest()
 
 
 class Strict(BaseModel):
@@ -27,6 +36,8 @@ class GraderSettings(Strict):
 
     timeout: float = Field(default=60.0, gt=0)
     """Seconds for the whole run of the tests."""
+    retries: int | None = Field(default=None, ge=0, le=10)
+    """Times that a failed grade is made again, for tests known to be flaky; None: what the environment says."""
 
     def fault(self, tests: Mapping[str, bytes]) -> str:
         """What is wrong with these hidden tests for this kind; empty when nothing is."""
@@ -40,9 +51,14 @@ class PytestGrader(GraderSettings):
 
     kind: Literal["pytest"] = "pytest"
     expected: tuple[str, ...] = ()
-    """Test functions (`test_x.py::test_name`) that must have run; empty: all that the test files define."""
+    """Tests (`test_x.py::test_name`, with or without parameters) that must have run; empty: all test functions that the
+    test files define. `codeenv validate --record` writes them down from a run of the reference."""
+    expected_of: str = ""
+    """`digest_of` of the hidden tests that `expected` was written down for; empty: not checked."""
 
     def fault(self, tests: Mapping[str, bytes]) -> str:
+        if self.expected_of and self.expected_of != digest_of(tests):
+            return "the expected ids were recorded for other tests; `codeenv validate --record` writes them anew"
         if any(re.search(r"(^|/)(test_[^/]*|[^/]*_test)\.py$", name) for name in tests):
             return ""
         return f"the {self.kind} grader needs at least one test_*.py"

@@ -30,6 +30,7 @@ def load_environment(
     observation_tokens: int = 2000,
     feedback: str = "counts",
     max_test_runs: int = 10,
+    grading_retries: int = 0,
     limits: Mapping[str, Any] | None = None,
     python: str | None = None,
     packages: Sequence[str] = (),
@@ -51,6 +52,7 @@ def load_environment(
     :param observation_tokens: budget of one tool's output.
     :param feedback: what `run_tests` shows: "pass_fail", "counts" or "messages".
     :param max_test_runs: times that `run_tests` runs the tests; 0 for no limit.
+    :param grading_retries: times that a failed grade is made again, where the task does not say.
     :param limits: ceilings of every box where the task sets none: memory_mb, disk_mb, processes, cpus.
     :param python: the boxes' Python; :param packages: Python packages in every box.
     :param partial_credit: this times the fraction of tests passed is added to the reward.
@@ -74,6 +76,7 @@ def load_environment(
             "observation_tokens": observation_tokens,
             "feedback": feedback,
             "max_test_runs": max_test_runs,
+            "grading_retries": grading_retries,
         }
     )
     if partial_credit < 0:

@@ -61,6 +61,8 @@ class CodeRubric(vf.Rubric):
         self.add_metric(test_runs_per_turn)
         for name in COUNTS:
             self.add_metric(_metric(name, lambda state, name=name: _tally(state).get(name)))
+        attempts = _metric("grading_attempts", lambda state: (state.get("verdict") or {}).get("attempts"))
+        self.add_metric(attempts)
         for tool in TOOLS:
             self.add_metric(
                 _metric(f"calls_{tool}", lambda state, tool=tool: (_tally(state).get("calls") or {}).get(tool))

@@ -30,6 +30,9 @@ class EpisodeSettings(BaseModel):
     max_test_runs: int = Field(default=10, ge=0)
     """Times that `run_tests` runs the hidden tests, each of which tells something of them; 0: no limit."""
 
+    grading_retries: int = Field(default=0, ge=0, le=10)
+    """Times that a failed grade is made again, where the task does not say."""
+
     @field_validator("tools", mode="before")
     @classmethod
     def _known(cls, value: object) -> object:

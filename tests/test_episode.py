@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import signal
 import time
-from typing import Any
+from typing import Any, cast
 
 import anyio
 import pytest
@@ -14,7 +14,7 @@ from pydantic import ValidationError
 
 from codeenv.episode import Episode, EpisodeSettings
 from codeenv.graders import PytestGrader
-from codeenv.grading import pytest_kind
+from codeenv.grading import KINDS
 from codeenv.sandbox.api import SandboxError, SandboxExpired, SandboxLost, SandboxProvider
 from codeenv.sources import load_tasks
 from codeenv.text_protocol import write
@@ -381,7 +381,7 @@ async def test_a_grading_box_that_expires_is_not_the_policys(
     async def expire(*_: object) -> None:
         raise SandboxExpired("the time to live is over", stage="exec", seconds=1.0)
 
-    monkeypatch.setattr(pytest_kind, "run", expire)
+    monkeypatch.setitem(cast(dict[str, object], KINDS), "pytest", expire)
     async with playing(provider) as player:
         with pytest.raises(SandboxLost) as caught:
             await player.call("run_tests")

@@ -29,7 +29,7 @@ from tests.episodes import pytest_task, stdio_task
         ("tests", {}, "a task needs hidden tests"),
         ("tests", {"x.py": b""}, "the pytest grader needs at least one test_*.py"),
         ("wrong", {"w": {"/x": b""}}, "is not a relative path"),
-        ("grader", {"kind": "magic"}, "'command', 'pytest'"),
+        ("grader", {"kind": "magic"}, "expected tags: 'command', "),
         ("grader", {"kind": "pytest", "timeout": 0}, "greater than 0"),
         ("grader", {"kind": "stdio"}, "command"),
         ("grader", {"kind": "stdio", "command": ()}, "at least 1 item"),

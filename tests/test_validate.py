@@ -10,6 +10,7 @@ from env_support import WrappedProvider, double_task
 from codeenv.sandbox.api import SandboxError, SandboxProvider
 from codeenv.task import Task
 from codeenv.validate import TaskReport, validate
+from tests.episodes import GOOD, pytest_task
 
 pytestmark = pytest.mark.anyio
 
@@ -52,6 +53,36 @@ async def test_flaky_reference(provider: SandboxProvider) -> None:
         await reports_of([flaky], provider, runs=16, jobs=4)
     ).values()  # even by chance, 1 in 32,768 does not show
     assert "of 16 times: the tests are flaky" in report.faults[0].message
+    assert report.flake_rate is not None
+    assert 0 < report.flake_rate < 1
+    known = flaky.model_copy(update={"grader": flaky.grader.model_copy(update={"retries": 10})})
+    (report,) = (await reports_of([known], provider, runs=16, jobs=4)).values()
+    assert report.sound
+    assert report.flake_rate  # measured all the same, as no retry hides it
+    assert report.ids == ()
+
+
+CHANGING = """\
+import os, pytest
+@pytest.mark.parametrize("n", [os.urandom(4).hex()])
+def test_a(n): import adding; assert adding.add(-1, -2) == -3
+"""
+
+
+async def test_the_tests_that_a_sound_reference_passed(provider: SandboxProvider) -> None:
+    solution = {"adding.py": GOOD.encode()}
+    tasks = [
+        pytest_task(id="sound", solution=solution),
+        pytest_task({"test_a.py": CHANGING}, id="changing", solution=solution),
+        pytest_task(id="bad", solution={"adding.py": b""}),
+    ]
+    found = await reports_of(tasks, provider, runs=2)
+    assert found["sound"].sound
+    assert found["sound"].ids == ("test_adding.py::test_negative", "test_adding.py::test_small")
+    assert found["sound"].flake_rate == 0
+    assert "the tests differ from run to run: test_a.py::test_a[" in found["changing"].faults[0].message
+    assert found["changing"].ids == found["bad"].ids == ()
+    assert found["bad"].flake_rate == 1
 
 
 async def test_failures_of_the_sandbox_are_not_the_tasks() -> None:

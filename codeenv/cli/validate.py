@@ -21,28 +21,41 @@ def validate(
     sandbox: Sandbox = "auto",
     jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, help="Gradings at a time.")] = 2,
     runs: Annotated[int, typer.Option(min=1, help="Times that each reference must pass.")] = 3,
+    record: Annotated[
+        bool, typer.Option("--record", help="Write down which tests each sound task's reference passed.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Check tasks: the reference passes every time, the untouched workspace fails, every wrong solution fails.
+
+    With --record, the tests that a sound task's reference passed are written beside it (`expected.json`, in a JSONL
+    file its own line), and every later grading expects each of them.
 
     Exit code 0 when all are sound, 1 when one is not, 3 when the sandbox failed and no task is known to be bad.
     """
     import anyio
 
     from codeenv.sandbox import get_provider
-    from codeenv.sources import load_tasks
+    from codeenv.sources import load_tasks, locate
+    from codeenv.sources import record as write_down
 
+    recorded: list[str] = []
     with clear_errors(unavailable=INFRA):
-        tasks = load_tasks(dataset)
+        tasks = load_tasks(dataset, recorded=not record)
         reports = anyio.run(_run, tasks, get_provider(sandbox), runs, jobs)
+        if record:
+            recorded = write_down(locate(dataset), tasks, {report.task: report.ids for report in reports})
     reports.sort(key=lambda report: report.task)
     bad = sum(bool(report.faults) for report in reports)
     broken = sum(bool(report.errors) for report in reports)
     if as_json:
-        plain = [asdict(report) for report in reports]
-        print_json({"tasks": len(reports), "bad": bad, "infra": broken, "runs": runs, "reports": plain})
+        plain = [{key: value for key, value in asdict(report).items() if key != "ids"} for report in reports]
+        counts = {"tasks": len(reports), "bad": bad, "infra": broken, "runs": runs, "flaky": len(_flaky(reports))}
+        print_json({**counts, "recorded": recorded, "reports": plain})
     else:
-        _show(reports, bad, broken)
+        _show(reports, bad, broken, runs)
+        if record:
+            console().print(f"recorded the tests of {len(recorded)} tasks", markup=False)
     raise typer.Exit(FAILED if bad else INFRA if broken else OK)
 
 
@@ -58,7 +71,12 @@ async def _run(tasks: list[Task], provider: SandboxProvider, runs: int, jobs: in
     return reports
 
 
-def _show(reports: list[TaskReport], bad: int, broken: int) -> None:
+def _flaky(reports: list[TaskReport]) -> list[TaskReport]:
+    """Those whose reference passes sometimes."""
+    return [report for report in reports if report.flake_rate is not None and 0 < report.flake_rate < 1]
+
+
+def _show(reports: list[TaskReport], bad: int, broken: int, runs: int) -> None:
     from rich.markup import escape
 
     out = console()
@@ -77,3 +95,5 @@ def _show(reports: list[TaskReport], bad: int, broken: int) -> None:
     ends += [f"{bad} bad"] if bad else []
     ends += [f"{broken} not fully checked, for failures of the sandbox"] if broken else []
     out.print("; ".join(ends), markup=False)
+    for report in _flaky(reports):
+        out.print(f"{report.task}: the reference failed {report.flake_rate:.0%} of {runs} runs", markup=False)

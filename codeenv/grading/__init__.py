@@ -75,22 +75,46 @@ def _turn(provider: SandboxProvider) -> AbstractAsyncContextManager[object]:
     return limiter
 
 
-async def grade(task: Task, left: Archive, provider: SandboxProvider, spec: SandboxSpec) -> Verdict:
+async def grade(
+    task: Task, left: Archive, provider: SandboxProvider, spec: SandboxSpec, *, retries: int = 0
+) -> Verdict:
     """Judge what a policy left. A solution that loops, crashes or exhausts its ceilings has failed.
 
+    :param retries: where the task does not say, times that a failed grade is made again in fresh boxes; the first pass
+        stands, and `attempts` shows that it took more than one.
     :raises SandboxError: the grader's own box could not be made, was lost or broke; its stage starts with "grading".
     """
     started = time.monotonic()
-    grader = task.grader
-    spec = spec.model_copy(update={"ttl_seconds": grader.timeout + GRADING_RESERVE})
     judged = judged_workspace(task, left)
     room = sum(-(-entry.size // BLOCK) * BLOCK for entry in judged if entry.kind == "file")
     if room > spec.disk_mb * MiB:
         # Full of holes or hard links, it takes more room in a fresh box than where it was made: the policy's doing.
         return Verdict(outcome="failed", reason=f"the workspace takes {room} bytes, more than the box's disk")
+    spec = spec.model_copy(update={"ttl_seconds": task.grader.timeout + GRADING_RESERVE})
+    allowed = 1 + (retries if task.grader.retries is None else task.grader.retries)
+    attempts, solved = 0, False
+    report = Report(1, ())
+    while not solved and attempts < allowed:
+        attempts += 1
+        report = await _report(task, judged, Boxes(provider, spec))
+        solved = report.exit_code == 0 and bool(report.tests) and all(test.passed for test in report.tests)
+    return Verdict(
+        outcome="solved" if solved else "failed",
+        reward=float(solved),
+        exit_code=report.exit_code,
+        tests=report.tests,
+        seconds=time.monotonic() - started,
+        reason=report.reason,
+        attempts=attempts,
+    )
+
+
+async def _report(task: Task, judged: Archive, boxes: Boxes) -> Report:
+    """One grading, whose failures of the sandbox are ours and nobody else's."""
+    started = time.monotonic()
     try:
-        async with _turn(provider):
-            report = await KINDS[grader.kind](task, grader, judged, Boxes(provider, spec))
+        async with _turn(boxes.provider):
+            return await KINDS[task.grader.kind](task, task.grader, judged, boxes)
     except SandboxError as error:
         # Never as SandboxExpired: that is what a policy's own box does, and it costs the policy its reward.
         kind = SandboxLost if isinstance(error, SandboxLost) else SandboxError
@@ -102,12 +126,3 @@ async def grade(task: Task, left: Archive, provider: SandboxProvider, spec: Sand
         raise SandboxError(
             f"the grading box refused a file: {error}", stage="grading: import", seconds=seconds
         ) from error
-    solved = report.exit_code == 0 and bool(report.tests) and all(test.passed for test in report.tests)
-    return Verdict(
-        outcome="solved" if solved else "failed",
-        reward=float(solved),
-        exit_code=report.exit_code,
-        tests=report.tests,
-        seconds=time.monotonic() - started,
-        reason=report.reason,
-    )

@@ -37,6 +37,8 @@ class Verdict(BaseModel):
     seconds: float = 0.0
     reason: str = ""
     """Why there is no plain pass or fail: the time that ran out, the export that was too large."""
+    attempts: int = 1
+    """Gradings that were made of the same workspace: more than 1 when failed ones were made again (`retries`)."""
 
     @property
     def tests_passed(self) -> int:

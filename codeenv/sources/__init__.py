@@ -8,8 +8,11 @@ from pathlib import Path
 
 from codeenv.resources import resource
 from codeenv.sources.directory import load_directory
+from codeenv.sources.expected import record
 from codeenv.sources.jsonl import load_jsonl
 from codeenv.task import Task, TaskError
+
+__all__ = ["choose_tasks", "load_tasks", "locate", "record", "shipped"]
 
 
 def shipped() -> list[str]:
@@ -17,21 +20,28 @@ def shipped() -> list[str]:
     return sorted(p.name for p in resource("datasets").iterdir() if p.is_dir() and any(p.glob("*/task.toml")))
 
 
-def load_tasks(dataset: str | Path) -> list[Task]:
-    """The tasks of a shipped set (`starter`), of one task of it (`starter/<id>`), of a directory (of tasks, or one
-    task), or of a JSONL file. What begins with `.`, `/` or `~` is always a path.
-
-    :raises TaskError: tasks are malformed, all faults at once; or there are none; or two have one id.
-    :raises FileNotFoundError: there is no such dataset; the message lists the shipped ones.
-    """
+def locate(dataset: str | Path) -> Path:
+    """Where a dataset is: a shipped set by name, or a path. What begins with `.`, `/` or `~` is always a path."""
     named = resource("datasets") / str(dataset)
     path = Path(dataset).expanduser()
     if not str(dataset).startswith((".", "/", "~")) and ".." not in path.parts and named.is_dir():
-        path = named
+        return named
+    return path
+
+
+def load_tasks(dataset: str | Path, *, recorded: bool = True) -> list[Task]:
+    """The tasks of a shipped set (`starter`), of one task of it (`starter/<id>`), of a directory (of tasks, or one
+    task), or of a JSONL file.
+
+    :param recorded: whether the ids of tests that `codeenv validate --record` wrote down count.
+    :raises TaskError: tasks are malformed, all faults at once; or there are none; or two have one id.
+    :raises FileNotFoundError: there is no such dataset; the message lists the shipped ones.
+    """
+    path = locate(dataset)
     if path.is_dir():
-        tasks = load_directory(path)
+        tasks = load_directory(path, recorded=recorded)
     elif path.is_file() and path.suffix in (".jsonl", ".ndjson"):
-        tasks = load_jsonl(path)
+        tasks = load_jsonl(path, recorded=recorded)
     elif path.is_file():
         raise TaskError([f"{path}: a file of tasks must be JSONL and end in .jsonl"])
     else:

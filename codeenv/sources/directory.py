@@ -10,13 +10,14 @@ from pydantic import BaseModel, ValidationError
 
 from codeenv.graders import KINDS
 from codeenv.sandbox.archive import Archive
+from codeenv.sources.expected import read_expected
 from codeenv.task import Limits, Task, TaskError
 
 FOLDERS = ("workspace", "tests", "solution", "wrong")
 KEYS = ("grader", "limits", "metadata", "protected", "packages", "python", "image")
 
 
-def load_directory(root: Path) -> list[Task]:
+def load_directory(root: Path, *, recorded: bool = True) -> list[Task]:
     """Every task below `root`, in order of id. `root` may itself be one task.
 
     :raises TaskError: one fault a line, all of them at once.
@@ -29,7 +30,7 @@ def load_directory(root: Path) -> list[Task]:
     tasks: list[Task] = []
     for folder in folders:
         try:
-            tasks.append(load_task(folder))
+            tasks.append(load_task(folder, recorded=recorded))
         except TaskError as error:
             faults += error.faults
     if faults:
@@ -41,8 +42,11 @@ def _looks_like_a_task(folder: Path) -> bool:
     return (folder / "instruction.md").exists() or (folder / "tests").exists()
 
 
-def load_task(folder: Path) -> Task:
-    """One task directory. :raises TaskError: it is malformed."""
+def load_task(folder: Path, *, recorded: bool = True) -> Task:
+    """One task directory; `recorded`: with the ids of its tests that stand in `expected.json`.
+
+    :raises TaskError: it is malformed.
+    """
     config = folder / "task.toml"
     faults: list[str] = []
     try:
@@ -65,6 +69,8 @@ def load_task(folder: Path) -> Task:
     except UnicodeDecodeError as error:
         faults.append(f"{instruction}: must be UTF-8: {error}")
         text = "-"
+    if recorded:
+        faults += read_expected(folder, settings)
     trees = {
         name: Archive.from_directory(folder / name)
         for name in ("workspace", "tests", "solution")

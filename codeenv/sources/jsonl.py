@@ -13,13 +13,15 @@ from typing import Any, cast
 from pydantic import ValidationError
 
 from codeenv.sources.directory import describe
+from codeenv.sources.expected import without_expected
 from codeenv.task import Task, TaskError
 
 FILE_FIELDS = ("files", "tests", "solution")
 
 
-def load_jsonl(path: Path) -> list[Task]:
-    """Every task of the file, in its order; empty lines are passed over. :raises TaskError: all faults at once."""
+def load_jsonl(path: Path, *, recorded: bool = True) -> list[Task]:
+    """Every task of the file, in its order; empty lines are passed over. `recorded`: with the ids of tests that were
+    recorded. :raises TaskError: all faults at once."""
     tasks: list[Task] = []
     faults: list[str] = []
     with path.open("rb") as lines:  # as bytes: one line that is no UTF-8 is one fault
@@ -31,7 +33,8 @@ def load_jsonl(path: Path) -> list[Task]:
                 row = json.loads(line.decode("utf-8-sig" if number == 1 else "utf-8"))
                 if not isinstance(row, dict):
                     raise ValueError("a line must be one JSON object")
-                tasks.append(Task.model_validate(_decoded(cast(dict[str, Any], row))))
+                row = _decoded(cast(dict[str, Any], row))
+                tasks.append(Task.model_validate(row if recorded else without_expected(row)))
             except ValidationError as error:
                 faults += describe(error, where)
             except (ValueError, RecursionError) as error:
