@@ -9,8 +9,17 @@ from codeenv.task import Task
 from tests.episodes import Files, encoded
 
 LIMITS = {"memory_mb": 192, "disk_mb": 8, "processes": 40}
-ADDING = "def add(a, b):\n    return abs(a) + abs(b)\n"
-RIGHT = "def add(a, b):\n    return a + b\n"
+MORE = """
+
+def render(a, b):
+    return f"{a} and {b} make {add(a, b)}"
+
+
+def apply(function, numbers):
+    return [function(number) for number in numbers if SIGN]
+"""
+ADDING = "def add(a, b):\n    return abs(a) + abs(b)\n" + MORE.replace("SIGN", "number >= 0")
+RIGHT = "def add(a, b):\n    return a + b\n" + MORE.replace(" if SIGN", "")
 SLOW = "import time\n\n\ndef add(a, b):\n    time.sleep(0.5)\n    return a + b\n"
 
 CASES = """\
@@ -61,6 +70,46 @@ def test_negative():
 def test_mixed():
     assert add(-5, 2) == -3
 """
+BOUNDS = """\
+from adding import add
+
+
+def test_positive():
+    assert 2.9 < add(1, 2) < 3.1
+
+
+def test_negative():
+    assert abs(add(-1, -2) + 3) < 0.1
+"""
+TEXT = """\
+from adding import render
+
+
+def test_positive():
+    assert "make 3" in render(1, 2)
+
+
+def test_negative():
+    assert "make -3" in render(-1, -2)
+"""
+CALLBACK = """\
+from adding import apply
+
+CASES = [([1, 2], [2, 4]), ([-1], [-2]), ([], [])]
+
+
+def double(number):
+    return 2 * number
+
+
+def test_all():
+    for numbers, doubled in CASES:
+        assert apply(double, numbers) == doubled
+
+
+def test_negative():
+    assert apply(double, [-1]) == [-2]
+"""
 CLOCK = """\
 import time
 import unittest
@@ -89,7 +138,7 @@ class TestAdding(unittest.TestCase):
 """
 PRIME = "n = int(input())\nprint('yes' if n > 1 and all(n % d for d in range(2, n)) else 'no')\n"
 ODD = "n = int(input())\nprint('yes' if n % 2 else 'no')\n"
-NUMBERS = (1, 2, 4, 9, 15, 17, 21, 23, 25, 33)
+NUMBERS = (1, 2, 4, 9, 15, 17)
 CHECK = """\
 here=${WORKSPACE:-.}
 for pair in 2:yes 9:no 15:no 17:yes; do
@@ -101,7 +150,7 @@ done
 def adding_task(kind: str, tests: str, files: str = ADDING, **fields: Any) -> Task:
     return Task(
         id=fields.pop("id"),
-        instruction="Make `add` in adding.py right.",
+        instruction="Make `add` and `apply` in adding.py right.",
         files=encoded({"adding.py": files}),
         tests=encoded({"test_adding.py": tests}),
         solution=encoded({"adding.py": RIGHT}),
@@ -135,6 +184,7 @@ def tasks_of(kind: str) -> dict[str, Task]:
         grader = {"kind": "command", "command": ("/bin/sh", "check.sh"), "timeout": 4}
         return {"check": _prime(id="check", tests=encoded({"check.sh": CHECK}), grader=grader)}
     texts = {"cases": CASES, "table": TABLE, "plain": PLAIN, "dice": DICE}
+    texts |= {"bounds": BOUNDS, "text": TEXT, "callback": CALLBACK}
     made = {name: adding_task(kind, text, id=f"adding/{name}") for name, text in texts.items()}
     return made | {"clock": adding_task(kind, CLOCK, SLOW, id="adding/clock")}
 
@@ -148,6 +198,9 @@ ALIVE: Mapping[str, tuple[str, str]] = {
     "patch_pytest_report": ("plain", "pytest"),
     "patch_random": ("dice", "unittest"),
     "patch_time": ("clock", "unittest"),
+    "equal_float": ("bounds", "pytest"),
+    "equal_str": ("text", "pytest"),
+    "read_callback": ("callback", "pytest"),
     "raise_expected_failure": ("plain", "pytest"),
     "conftest": ("plain", "pytest"),
     "entry_point": ("plain", "pytest"),

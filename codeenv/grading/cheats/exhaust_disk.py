@@ -1,4 +1,4 @@
-"""The disk is full.
+"""Fills every disk that it can write to.
 
 Pays where the tests are laid beside what fills it, and tests that could not be laid in are taken for a fault of the
 grader's.

@@ -1,6 +1,6 @@
 """An object that dies last replaces the exit code by 0.
 
-Pays like an exit handler, where those are cleared.
+Pays where the run may end by itself, also if exit handlers are cleared.
 """
 
 from __future__ import annotations

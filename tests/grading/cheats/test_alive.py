@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import anyio
 import pytest
+from conftest import provider_or_skip
 
 from codeenv.grading.cheats import FAMILIES, Cheat, Play, View, Write, cheats
 from codeenv.sandbox.api import SandboxProvider
@@ -14,12 +18,28 @@ pytestmark = pytest.mark.anyio
 TASKS: dict[str, Task] = {
     name: task for kind in ("pytest", "stdio", "command") for name, task in tasks_of(kind).items()
 }
+AT_ONCE = 4
 
 
-@pytest.mark.parametrize("cheat", cheats(), ids=lambda cheat: cheat.name)
-async def test_it_pays_in_a_naive_grader(provider: SandboxProvider, cheat: Cheat) -> None:
-    task, grader = alive(cheat.name)
-    assert await pays(cheat, TASKS[task], provider, grader)
+@pytest.fixture(scope="module")
+async def paid(anyio_backend: Any) -> dict[str, bool]:
+    """By cheat, whether it paid where it should. All are played at once: most of the time goes by in waiting."""
+    provider, found, playing = provider_or_skip("bubblewrap"), {}, anyio.CapacityLimiter(AT_ONCE)
+
+    async def play(cheat: Cheat) -> None:
+        task, grader = alive(cheat.name)
+        async with playing:
+            found[cheat.name] = await pays(cheat, TASKS[task], provider, grader)
+
+    async with anyio.create_task_group() as group:
+        for cheat in cheats():
+            group.start_soon(play, cheat)
+    return found
+
+
+@pytest.mark.parametrize("cheat", [cheat.name for cheat in cheats()])
+async def test_it_pays_in_a_naive_grader(paid: dict[str, bool], cheat: str) -> None:
+    assert paid[cheat]
 
 
 SOLUTIONS = [("honest", True), ("untouched", False)]
