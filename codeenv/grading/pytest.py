@@ -25,7 +25,7 @@ from codeenv.task import Task
 
 RECORDS_LIMIT = 16 * 1024 * 1024
 RUNNER = Path(__file__).parent / "runner"
-MODULES = ("genuine", "watch", "controls", "pytest_runner")
+MODULES = ("genuine", "watch", "controls", "sources", "pytest_runner")
 """What the runner consists of, each importing only from those before it."""
 LOAD = """\
 import sys

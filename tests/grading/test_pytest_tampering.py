@@ -47,20 +47,20 @@ CHEATS: dict[str, tuple[str, str]] = {
     "test-code": ("import gc, types\ndef add(a, b):\n    for x in gc.get_objects():\n        if isinstance(x, types.FunctionType) and x.__name__.startswith('test_'): x.__code__ = (lambda: None).__code__\n    return a + b if a > 0 else 0", TRUST + "a test that must fail"),
     "pytest-replaced": ("import sys, types\nclass Fake(types.ModuleType):\n    def __getattr__(self, name):\n        import contextlib\n        return lambda *a, **k: contextlib.suppress(BaseException)\nsys.modules['pytest'] = Fake('pytest')\n" + BAD, TRUST + "a test that must fail"),
     # what was changed
-    "assertion-rewriting": ("import _pytest.assertion.rewrite as r\nr.same = lambda a, b: True\n" + BAD, TRUST),
+    "assertion-rewriting": ("import _pytest.assertion.rewrite as r\nr.compare = lambda *a: True\n" + BAD, TRUST),
     "builtins": ("import builtins\nbuiltins.all = lambda x: True\nbuiltins.AssertionError = type('A', (Exception,), {})\n" + GOOD, TRUST + "changed while the tests ran: builtins.all, builtins.AssertionError"),
     "json": ("import json\njson.loads = json.dumps = lambda *a, **k: 0\n" + GOOD, TRUST + "changed while the tests ran: json"),
     "time": ("import time\ntime.sleep = lambda s: None\n" + GOOD, TRUST + "changed while the tests ran: time.sleep"),
     "random": ("import random\nrandom.randint = lambda a, b: a\n" + GOOD, TRUST + "changed while the tests ran: random.randint"),
     "raises": ("import pytest, contextlib\npytest.raises = lambda *a, **k: contextlib.suppress(BaseException)\n" + GOOD, TRUST),
     # objects that are equal to everything
-    "equal": (EQUAL + "Equal()", "compare as equal, but so does anything"),
-    "equal-int": (EQUAL.replace("Equal:", "Equal(int):") + "Equal(3)", "compare as equal, but so does anything"),
-    "equal-by-metaclass": ("class M(type):\n    def __eq__(self, other): return True\n    def __hash__(self): return 0\nclass E(metaclass=M): pass\ndef add(a, b): return E", "compare as equal, but so does anything"),
-    "equal-once": ("class E:\n    n = 0\n    def __eq__(self, other):\n        self.n += 1\n        return self.n < 2\ndef add(a, b): return E()", "compare as equal"),
-    "equal-to-small": ("class E(int):\n    def __eq__(self, other): return abs(other) < 1000\ndef add(a, b): return E()", "compare as equal"),
-    "equal-mock": ("from unittest.mock import ANY\ndef add(a, b): return ANY", "compare as equal, but so does anything"),
-    "equal-approx": ("import pytest\ndef add(a, b): return pytest.approx(0, abs=1e9)", "compare as equal, but so does anything"),
+    "equal": (EQUAL + "Equal()", "but so does anything"),
+    "equal-int": (EQUAL.replace("Equal:", "Equal(int):") + "Equal(3)", "but so does anything"),
+    "equal-by-metaclass": ("class M(type):\n    def __eq__(self, other): return True\n    def __hash__(self): return 0\nclass E(metaclass=M): pass\ndef add(a, b): return E", "but so does anything"),
+    "equal-once": ("class E:\n    n = 0\n    def __eq__(self, other):\n        self.n += 1\n        return self.n < 2\ndef add(a, b): return E()", "but so does anything"),
+    "equal-to-small": ("class E(int):\n    def __eq__(self, other): return abs(other) < 1000\ndef add(a, b): return E()", "but so does anything"),
+    "equal-mock": ("from unittest.mock import ANY\ndef add(a, b): return ANY", "but so does anything"),
+    "equal-approx": ("import pytest\ndef add(a, b): return pytest.approx(0, abs=1e9)", "but so does anything"),
     # records of its own
     "forged": (FORGED + BAD, TRUST + "recorded twice"),
     "forged-and-out": (FORGED + "os._exit(0)", TRUST + "every test passed, but the run did not come to its end"),
@@ -75,6 +75,79 @@ async def test_no_tampering_is_solved(provider: SandboxProvider, solution: str, 
     assert says in "\n".join([verdict.reason, *(test.message for test in verdict.tests)]), verdict
     if TRUST in says:
         assert verdict.tests_passed == 0
+
+
+ODD = """\
+class Odd:
+    def yes(self, *a): return True
+    __eq__ = __lt__ = __le__ = __gt__ = __ge__ = __contains__ = yes
+    def __hash__(self): return 0
+    def same(self, *a): return self
+    __abs__ = __neg__ = __add__ = __sub__ = same
+"""
+DISGUISED = (
+    ODD + "import fractions\nOdd.__module__, Odd.__qualname__, Odd.__name__ = 'fractions', 'Fraction', 'Fraction'\n"
+)
+ASKING: dict[str, tuple[str, str]] = {
+    "less": ("assert add(1, 2) < 4", "Odd is less than int, but so does anything"),
+    "between": ("assert 2 < add(1, 2) < 4", "but so does anything"),
+    "at-least": ("assert add(1, 2) >= 3", "but so does anything"),
+    "near": ("assert abs(add(1, 2) - 3) <= 0.1", "but so does anything"),
+    "in-it": ("assert 'x' in add('ax', 'b')", "str is in Odd, but so does anything"),
+    "in-all": ("assert all([add(1, 2) == 3])", "Odd equals int, but so does anything"),
+    "in-any": ("assert any(add(1, n) == 3 for n in range(3))", "but so does anything"),
+    "in-a-helper": ("def ok(): return add(1, 2) == 3\n    assert ok()", "but so does anything"),
+    "if": ("if not add(1, 2) == 3: raise ValueError", "but so does anything"),
+    "approx": ("import pytest\n    assert add(1, 2) == pytest.approx(3)", "but so does anything"),
+    "inside": ("assert {'a': [add(1, 2)]} == {'a': [3]}", "but so does anything"),
+    "in-a-set": ("assert {add(1, 2)} == {0} or {add(1, 2)} == {3}", ""),
+}
+
+
+@pytest.mark.parametrize("odd", [ODD, DISGUISED], ids=["plain", "disguised"])
+async def test_odd_objects_in_every_comparison(provider: SandboxProvider, odd: str) -> None:
+    lines = [f"def test_{n}():\n    {line}\n" for n, (line, _) in enumerate(ASKING.values())]
+    task = pytest_task({"test_adding.py": "from adding import add\n" + "".join(lines)})
+    verdict = await judge(task, provider, {"adding.py": odd + "def add(a, b): return Odd()"})
+    assert [name for name, test in zip(ASKING, verdict.tests, strict=True) if test.passed] == []
+    if odd == ODD:
+        for (_, says), test in zip(ASKING.values(), verdict.tests, strict=True):
+            assert says in test.message, verdict
+    right = await judge(task, provider, {"adding.py": GOOD})
+    assert [name for name, test in zip(ASKING, right.tests, strict=True) if not test.passed] == []
+
+
+LOOKING = {
+    "disk": "import pathlib\ntext = ''.join(p.read_text() for p in pathlib.Path('/tmp').rglob('*.py'))",
+    "source-line": "import linecache, sys\ntext = ''.join(linecache.getlines(sys._getframe(1).f_code.co_filename))",
+    "inspect": "import inspect\ntext = ''\nfor f in inspect.stack():\n    try: text += inspect.getsource(f.frame) if 'test_adding' in f.filename else ''\n    except OSError: pass",
+    "loader": "import sys\ntext = ''\nfor m in list(sys.modules.values()):\n    f = getattr(m, '__file__', None) or ''\n    text += open(f).read() if 'test_' in f and f.endswith('.py') else ''",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("at", ["import", "call"])
+@pytest.mark.parametrize("looking", [pytest.param(text, id=name) for name, text in LOOKING.items()])
+async def test_the_source_of_the_tests_is_not_to_be_had(provider: SandboxProvider, looking: str, at: str) -> None:
+    body = "\n".join("    " + line for line in looking.split("\n"))
+    called = f"def add(a, b):\n{body}\n    return a + b if a > 0 else 'assert' in text or 'MARK' in text\n"
+    solution = f"{looking}\nseen = 'MARK' in text\ndef add(a, b): return a + b if a > 0 else seen\n"
+    test = "# MARK\nfrom adding import add\ndef test_a(): assert add(-1, 0) is False\ndef test_b(): assert add(1, 2) == 3\n"
+    task = pytest_task({"test_adding.py": test, "conftest.py": "MARK = 7\n", "sub/test_more.py": test})
+    verdict = await judge(task, provider, {"adding.py": called if at == "call" else solution})
+    assert (verdict.outcome, verdict.tests_total) == ("solved", 4), verdict  # which is to say: it saw nothing
+
+
+REPLACING = {
+    "code": "import sys\ndef nothing(*a): pass\ndef add(a, b):\n    vars(sys.modules[[m for m in sys.modules if m.endswith('test_adding')][0]])['test_negative'].__code__ = nothing.__code__\n    return a + b if a > 0 else 0",
+    "code-that-says-it-is-the-tests": "import sys\ndef nothing(*a): pass\ndef add(a, b):\n    test = vars(sys.modules[[m for m in sys.modules if m.endswith('test_adding')][0]])['test_negative']\n    test.__code__ = nothing.__code__.replace(co_filename=test.__code__.co_filename, co_name='test_negative')\n    return a + b if a > 0 else 0",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("solution", [pytest.param(text, id=name) for name, text in REPLACING.items()])
+async def test_a_test_that_is_replaced(provider: SandboxProvider, solution: str) -> None:
+    verdict = await judge(pytest_task(), provider, {"adding.py": solution})
+    assert verdict.outcome == "failed"
+    assert verdict.reason == TRUST + "changed while the tests ran: test_adding.py::test_negative", verdict
 
 
 IN_UNITTEST = """\
@@ -97,7 +170,7 @@ class Adding(unittest.TestCase):
     ("solution", "says"),
     [
         (BAD, "Lists differ: "),
-        (EQUAL + "Equal()", "compare as equal, but so does anything"),
+        (EQUAL + "Equal()", "but so does anything"),
         ("import unittest\nunittest.TestCase.assertEqual = unittest.TestCase.assertListEqual = lambda *a: None\n" + BAD, TRUST),
         ("import sys\nsys.modules['unittest'] = None\n" + BAD, "did not run"),
         ("import unittest\nunittest.TestCase.run = lambda self, result=None: None\n" + BAD, TRUST),
@@ -246,6 +319,121 @@ async def test_what_a_task_ships_does_not_meet_our_own_tests(provider: SandboxPr
     verdict = await judge(pytest_task(tests), provider, {"adding.py": GOOD})
     assert (verdict.outcome, verdict.tests_total) == ("solved", 2), verdict
     assert (await judge(pytest_task(tests), provider)).tests_passed == 1
+
+
+WAYS = """\
+import functools, unittest
+
+import adding
+import pytest
+from hypothesis import given, strategies as st
+from helping import Base, twice
+
+
+def plain(test):
+    def inner():
+        test()
+    return inner
+
+
+@plain
+def test_decorated(): assert adding.add(1, 2) == 3
+
+
+@twice
+def test_twice(): assert adding.add(1, 2) == 3
+
+
+@adding.passing
+def test_by_the_solution(): assert adding.add(1, 2) == 3
+
+
+class TestInherited(Base):
+    pass
+
+
+class TestMade:
+    pass
+
+
+for n in range(3):
+    def made(self, n=n): assert adding.add(n, n) == 2 * n
+    setattr(TestMade, f"test_{n}", made)
+
+test_partial = functools.partial(lambda n: None, 7)
+
+
+@given(st.integers())
+def test_property(n): assert adding.add(n, 1) == n + 1
+
+
+def test_expressions():
+    assert (adding.Field("a") == 3).sql == "a = 3"
+    assert (adding.Field("a") < 3).sql == "a < 3"
+    assert 5 in adding.Interval(3, 9)
+    assert adding.Version("1.2") < adding.Version("1.10") and adding.Version("1.2") == "1.2"
+    assert "make 3" in adding.Text("these make 3")
+    assert adding.Money(3) <= 3 and adding.Money(3) >= 3
+    assert 1 < adding.Money(3) < 9
+    order = []
+    assert (order.append(1) or 1) in (order.append(2) or [1])
+    assert order == [1, 2]
+"""
+HELPING = """\
+import functools
+class Base:
+    def test_inherited(self): assert 1
+def twice(test):
+    @functools.wraps(test)
+    def inner():
+        test()
+        test()
+    return inner
+"""
+SOLVING = """\
+import functools
+def add(a, b): return a + b
+def passing(test):
+    @functools.wraps(test)
+    def inner(): return test()
+    return inner
+class Expression:
+    def __init__(self, sql): self.sql = sql
+class Field:
+    def __init__(self, name): self.name = name
+    def __eq__(self, other): return Expression(f"{self.name} = {other}")
+    def __lt__(self, other): return Expression(f"{self.name} < {other}")
+class Interval:
+    def __init__(self, a, b): self.a, self.b = a, b
+    def __contains__(self, n): return self.a <= n <= self.b
+class Version:
+    def __init__(self, text): self.parts = [int(part) for part in text.split(".")]
+    def __eq__(self, other): return self.parts == (Version(other) if isinstance(other, str) else other).parts
+    def __lt__(self, other): return self.parts < other.parts
+class Text(str): pass
+@functools.total_ordering
+class Money:
+    def __init__(self, n): self.n = n
+    def __eq__(self, other): return self.n == other
+    def __lt__(self, other): return self.n < other
+"""
+
+
+async def test_tests_of_all_kinds_on_honest_objects(provider: SandboxProvider) -> None:
+    task = pytest_task({"test_ways.py": WAYS, "helping.py": HELPING}, packages=("hypothesis",))
+    verdict = await judge(task, provider, {"adding.py": SOLVING})
+    assert [(test.id, test.message) for test in verdict.tests if not test.passed] == []
+    assert (verdict.outcome, verdict.reason) == ("solved", "")
+    assert verdict.tests_total == 11
+
+
+async def test_asserts_that_a_task_does_not_want_rewritten(provider: SandboxProvider) -> None:
+    docstring = '"""PYTEST_DONT_REWRITE"""\n'
+    for tests in ({"pytest.ini": "[pytest]\naddopts = --assert=plain\n"}, {}):
+        text = pytest_task().tests["test_adding.py"].decode()
+        task = pytest_task({"test_adding.py": text if tests else docstring + text, **tests})
+        assert (await judge(task, provider, {"adding.py": GOOD})).outcome == "solved"
+        assert (await judge(task, provider)).outcome == "failed"
 
 
 async def test_a_marked_module(provider: SandboxProvider) -> None:

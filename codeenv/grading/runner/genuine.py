@@ -1,17 +1,33 @@
-"""Equality that is what it claims. A solution's object may say that it equals whatever it is compared with; it does not
-know which of two near values is the right one. So what is no plain value and was found equal is asked again,
-among values next to the right one, in random order. Runs inside the grading box, on Python 3.9 and newer."""
+"""Comparisons that are what they claim. A solution's object may say that it equals whatever it is compared with; it
+does not know which of two near values is the right one. So what is no plain value and was found equal is asked again,
+among values next to the right one, in random order; what was found smaller is asked whether it is larger, and what was
+found to contain a value whether it contains anything. Runs inside the grading box, on Python 3.9 and newer."""
 
 import ast
+import operator
 import os
 import random
 import sys
+import weakref
 
 SCALARS = frozenset({bool, bytes, complex, float, int, str, type(None)})
 CONTAINERS = frozenset({dict, frozenset, list, set, tuple})
 PLAIN = SCALARS | CONTAINERS
 ASKED = 4  # rounds; a guess is right once in 2 to the power of twice as many
 DEEPEST, LONGEST = 30, 10_000
+OPPOSITE = {"lt": operator.gt, "le": operator.gt, "gt": operator.lt, "ge": operator.lt}
+OPERATORS = {name: getattr(operator, name) for name in ("eq", "lt", "le", "gt", "ge")}
+OPERATORS["in"] = lambda a, b: a in b
+WORDS = {
+    "eq": "equals",
+    "lt": "is less than",
+    "le": "is at most",
+    "gt": "is more than",
+    "ge": "is at least",
+    "in": "is in",
+}
+NAMES = {ast.Eq: "eq", ast.Lt: "lt", ast.LtE: "le", ast.Gt: "gt", ast.GtE: "ge", ast.In: "in"}
+UNITTEST = {"In": "in", "Less": "lt", "LessEqual": "le", "Greater": "gt", "GreaterEqual": "ge"}
 PERMISSIVE = {
     "_ANY": "ANY",
     "Approx": "approx",
@@ -27,19 +43,38 @@ class Genuine:
             os.path.realpath(root) + os.sep for root in (tests, sys.base_prefix, sys.prefix, *packages())
         )
         self.words = words
+        self.known = weakref.WeakKeyDictionary()
         self.random = random.Random(os.urandom(16))
         self.modules = sys.modules
 
-    def same(self, a, b):
-        """`a == b`, for an assert. :raises AssertionError: it says so, and would say so of other values too."""
-        found = a == b
-        try:
-            held = bool(found)
-        except Exception:  # an array's: the assert will say it
-            return found
-        if held and not self.genuine(a, b):
-            raise AssertionError(f"{type(a).__name__} and {type(b).__name__} compare as equal, but so does anything")
+    def compare(self, name, a, b):
+        """`a == b`, `a < b`, `a in b` and so on, by the operator's name.
+
+        :raises AssertionError: it holds, and would hold of other values too.
+        """
+        found = OPERATORS[name](a, b)
+        kinds = type(a), type(b)
+        if (kinds[0] in SCALARS and kinds[1] in SCALARS) or type(found) not in SCALARS or not found:
+            return found  # what is no scalar is an array or an expression: no answer yet
+        if name == "eq":
+            holds = self.genuine(a, b)
+        elif name == "in":
+            holds = self.is_plain(kinds[1]) or not self.contains_anything(b, a)
+        else:
+            holds = all(map(self.is_plain, kinds)) or not truth(OPPOSITE[name], a, b)
+        if not holds:
+            raise AssertionError(f"{kinds[0].__name__} {WORDS[name]} {kinds[1].__name__}, but so does anything")
         return found
+
+    def is_plain(self, kind):
+        return kind in PLAIN or self.is_ours(kind)
+
+    def contains_anything(self, odd, value):
+        word = "".join(self.random.choices("qxzvkj", k=12))
+        return any(truth(operator.contains, odd, other) for other in self.shuffled(Alien(), word, word.encode()))
+
+    def shuffled(self, *values):
+        return self.random.sample(values, len(values))
 
     def genuine(self, a, b, depth=0):
         """Whether two values that were found equal are."""
@@ -59,14 +94,13 @@ class Genuine:
             return self.is_ours(kinds[1]) or self.knows(b, a)
         else:
             alien = Alien()
-            return all(self.is_ours(type(odd)) or not truth(odd, alien) for odd in (a, b))
+            return all(self.is_ours(type(odd)) or not truth(operator.eq, odd, alien) for odd in (a, b))
         return all(self.genuine(x, y, depth + 1) for x, y in pairs)
 
     def knows(self, odd, plain):
         for _ in range(ASKED):
-            asked = [(plain, True), (self.near(plain), False)]
-            self.random.shuffle(asked)
-            if any(truth(odd, value) is not expected for value, expected in asked):
+            asked = self.shuffled((plain, True), (self.near(plain), False))
+            if any(truth(operator.eq, odd, value) is not expected for value, expected in asked):
                 return False
         return True
 
@@ -86,25 +120,31 @@ class Genuine:
         return kind([*value, number + 1000003])
 
     def is_ours(self, kind):
-        """Whether a class is what its module's file, in the tests or in Python itself, says: not the solution's."""
+        """Whether a class is one of the tests' or of Python's packages, and not the solution's."""
+        known = self.known.get(kind)
+        if known is None:
+            known = self.known[kind] = self.is_from_here(kind)
+        return known
+
+    def is_from_here(self, kind):
         for base in kind.__mro__:
             word = PERMISSIVE.get(base.__name__)
             if word:
                 return word in self.words
-        module = self.modules.get(kind.__module__)
-        if getattr(module, kind.__qualname__.partition(".")[0], None) is None:
-            return False
+        found = module = self.modules.get(kind.__module__)
+        for part in kind.__qualname__.split("."):
+            found = getattr(found, part, None)
         path = getattr(module, "__file__", None)
-        return path is None or os.path.realpath(path).startswith(self.roots)
+        return found is kind and (path is None or os.path.realpath(path).startswith(self.roots))
 
 
 class Alien:
     pass
 
 
-def truth(odd, value):
+def truth(operation, odd, value):
     try:
-        return bool(odd == value)
+        return bool(operation(odd, value))
     except Exception:
         return False
 
@@ -113,42 +153,41 @@ def packages():
     return [path for path in sys.path if path.endswith("-packages")]
 
 
-class Equalities(ast.NodeTransformer):
-    """In a module whose asserts pytest has rewritten, lets our `same` make each comparison by `==`."""
+class Comparisons(ast.NodeTransformer):
+    """In a module whose asserts pytest has rewritten, lets our `compare` make each comparison of two values."""
 
-    def visit_Assign(self, node):
+    def visit_Compare(self, node):
         self.generic_visit(node)
-        target, value = node.targets[0], node.value
-        if (
-            isinstance(target, ast.Name)
-            and target.id.startswith("@py_assert")
-            and isinstance(value, ast.Compare)
-            and [type(op) for op in value.ops] == [ast.Eq]
-        ):
-            function = ast.Attribute(ast.Name("@pytest_ar", ast.Load()), "same", ast.Load())
-            node.value = ast.Call(function, [value.left, value.comparators[0]], [])
-            ast.fix_missing_locations(ast.copy_location(node.value, value))
-        return node
+        name = NAMES.get(type(node.ops[0]))
+        if name is None or len(node.ops) > 1:
+            return node
+        function = ast.Attribute(ast.Name("@pytest_ar", ast.Load()), "compare", ast.Load())
+        call = ast.Call(function, [ast.Constant(name), node.left, node.comparators[0]], [])
+        return ast.fix_missing_locations(ast.copy_location(call, node))
 
 
 def install(judge, rewrite, unittest):
     """Into pytest's module `rewrite`, and `unittest` where the tests use it (else None)."""
-    original, equalities = rewrite.rewrite_asserts, Equalities()
+    original, comparisons = rewrite.rewrite_asserts, Comparisons()
 
     def rewrite_asserts(tree, *rest, **options):
+        before = len(tree.body)
         original(tree, *rest, **options)
-        equalities.visit(tree)
+        if len(tree.body) > before:  # else the module asks to be left alone
+            comparisons.visit(tree)
 
-    rewrite.same, rewrite.rewrite_asserts = judge.same, rewrite_asserts
+    rewrite.compare, rewrite.rewrite_asserts = judge.compare, rewrite_asserts
     case = unittest and unittest.TestCase
     for kind in ("", "Sequence", "List", "Tuple", "Set", "Dict", "MultiLine") if case else ():
-        setattr(case, f"assert{kind}Equal", wrapped(getattr(case, f"assert{kind}Equal"), judge))
+        setattr(case, f"assert{kind}Equal", wrapped(getattr(case, f"assert{kind}Equal"), judge, "eq"))
+    for kind, name in UNITTEST.items() if case else ():
+        setattr(case, f"assert{kind}", wrapped(getattr(case, f"assert{kind}"), judge, name))
 
 
-def wrapped(method, judge):
+def wrapped(method, judge, name):
     def compared(self, first, second, *rest, **options):
         method(self, first, second, *rest, **options)
-        judge.same(first, second)
+        judge.compare(name, first, second)
 
     compared.__name__ = compared.__qualname__ = method.__name__
     return compared

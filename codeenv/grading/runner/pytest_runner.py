@@ -17,6 +17,7 @@ import os  # noqa: E402
 import sys  # noqa: E402
 
 from codeenv.grading.runner import controls, genuine  # noqa: E402
+from codeenv.grading.runner.sources import Sources  # noqa: E402
 from codeenv.grading.runner.watch import watch  # noqa: E402
 
 MESSAGE_LIMIT = 2000
@@ -32,20 +33,34 @@ SHIPPED = ("pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg")
 class Evidence:
     """A plugin that reports what was collected and how each test ended, as it ends."""
 
-    def __init__(self, write, workspace, insert):
+    def __init__(self, write, tests, workspace, insert):
         self.write = write
+        self.tests = tests
         self.workspace = workspace
         self.insert = insert  # puts controls among items
         self.controls = {}  # test id of a control -> its name
         self.state = {}  # test id -> [outcome, message, seconds]
+        self.sources = None
+        self.replaced = []
 
-    def pytest_load_initial_conftests(self):
+    def pytest_load_initial_conftests(self, early_config):
         # The framework is complete. The tests' own conftest comes next, and may need the solution.
+        from _pytest.assertion import rewrite
+
+        if early_config.known_args_namespace.assertmode == "rewrite":
+            self.sources = Sources(self.tests, self.workspace)
+            self.sources.install(rewrite)
         self.changed = watch()
         self.write(kind="start")
         sys.path.append(self.workspace)
 
     pytest_load_initial_conftests.pytest_impl = {"tryfirst": True}  # noqa: RUF012
+
+    def pytest_runtest_call(self, item):
+        if self.sources and item.nodeid not in self.controls and self.sources.replaced(item):
+            self.replaced.append(item.nodeid)
+
+    pytest_runtest_call.pytest_impl = {"tryfirst": True}  # noqa: RUF012
 
     def pytest_collectreport(self, report):
         if report.failed:
@@ -55,6 +70,7 @@ class Evidence:
         self.session = session
         self.write(kind="collected", ids=[plain(item.nodeid) for item in session.items])
         before = set(session.items)
+        self.replaced = [item.nodeid for item in before if self.sources and self.sources.replaced(item)]
         self.insert(session.items)
         self.controls = {item.nodeid: item.name for item in session.items if item not in before}
 
@@ -132,12 +148,12 @@ def main():
         del sys.modules[name]  # the solution may have one of that name
     write, leave = recorder(descriptor, order["token"]), os._exit
     insert = functools.partial(controls.insert, wanted=order["controls"], rewrite=rewrite, function=pytest.Function)
-    evidence = Evidence(write, workspace, insert)
+    evidence = Evidence(write, tests, workspace, insert)
     del order
     code = 1
     try:
         code = int(pytest.main([*arguments, tests], plugins=[evidence]))
-        write(kind="end", ids=[plain(name) for name in evidence.changed()])
+        write(kind="end", ids=[plain(name) for name in [*evidence.changed(), *evidence.replaced]])
     except BaseException as error:  # SystemExit at the import of a solution, which pytest lets through
         write(kind="broken", message=f"the run was ended by {type(error).__name__}")
     leave(code)  # threads and exit handlers of the solution have no say
