@@ -9,7 +9,7 @@ from pathlib import Path
 
 BOX = Path(__file__).parent / "box"
 PACKAGE = "codeenv.grading.functions.box"
-SHARED = ("codec", "link", "standin", "peer")
+SHARED = ("codec", "link", "names", "special", "inspecting", "standin", "peer")
 MODULES = {
     "solution": (*SHARED, "solution", "runner"),
     "tests": (*SHARED, "tests", "light", "framework", "runner"),

@@ -52,7 +52,8 @@ class Ticket:
         self.conversation = conversation
 
     def __del__(self):
-        self.conversation.link.ended.append(self.conversation.number)  # runs whenever the interpreter likes: only noted
+        if self.conversation is not None:  # runs whenever the interpreter likes: only notes it
+            self.conversation.link.ended.append(self.conversation.number)
 
 
 class Link:

@@ -9,16 +9,11 @@ import types
 
 from codeenv.grading.functions.box import standin
 from codeenv.grading.functions.box.codec import CannotCross, Decoder, Encoder, Shared
+from codeenv.grading.functions.box.inspecting import fixed_fields, generated, plain_value, said, static, weakref
 from codeenv.grading.functions.box.link import Conversation, Link, Ticket
-from codeenv.grading.functions.box.standin import (
-    PLAIN_BASES,
-    SAFE,
-    SPECIAL,
-    Ref,
-    RemoteMethod,
-    RemoteType,
-    ref_of,
-)
+from codeenv.grading.functions.box.names import PLAIN_BASES, SAFE, failure, failure_named
+from codeenv.grading.functions.box.special import SPECIAL
+from codeenv.grading.functions.box.standin import CHANGEABLE, Ref, RemoteMethod, RemoteType, ref_of
 
 FUNCTIONS = (
     types.FunctionType, types.BuiltinFunctionType, types.MethodType, types.MethodWrapperType,
@@ -26,7 +21,7 @@ FUNCTIONS = (
 )  # fmt: skip
 UNRELAYED = (types.CoroutineType, types.AsyncGeneratorType, types.FrameType, types.CodeType, types.TracebackType)
 CAUSES = 5  # exceptions in a chain of causes that cross
-DOC_LIMIT, TEXT_LIMIT = 4000, 100_000
+DOC_LIMIT = 4000
 
 
 class Fault(BaseException):
@@ -82,7 +77,7 @@ class Peer:
                 self.serve(conversation, epoch, body)
             elif kind == b"Z":
                 self.link.conversations.pop(conversation.number, None)
-                ticket.conversation = Conversation(self.link, conversation.number, None)
+                ticket.conversation = None  # the other side knows
                 return
 
     def told(self, body):
@@ -225,7 +220,7 @@ class Peer:
         hashed = plain = None
         for base in PLAIN_BASES.values():
             if isinstance(value, base):
-                plain = (base.__name__, plain_value(base, value))
+                plain = (base.__name__, None if base in CHANGEABLE else plain_value(base, value))
                 break
         else:
             if type(value).__hash__ is object.__hash__:
@@ -235,11 +230,14 @@ class Peer:
                     hashed = hash(value)
                 except Exception:
                     hashed = None
+            plain = fixed_fields(value)
         return ("object", self.keep(value), self.describe_class(type(value)), hashed, plain)
 
     def describe_class(self, cls):
         if SAFE.get(cls.__name__) is cls:
             return cls.__name__
+        if failure(cls) is not None:
+            return failure(cls)
         number = self.keep(cls)
         if number in self.told_of:
             return (number,)
@@ -250,17 +248,19 @@ class Peer:
             if not name.startswith("__") and isinstance(static(cls, name), types.FunctionType):
                 methods.append(name)
         fields = getattr(cls, "__dataclass_fields__", None)
-        equality, names = "own", None
+        equality, names, compared = "own", None, None
         if cls.__eq__ is object.__eq__:
             equality = "identity"
         elif isinstance(fields, dict):
-            names = tuple(field.name for field in fields.values() if field._field_type.name == "_FIELD")
+            own = [field for field in fields.values() if field._field_type.name == "_FIELD"]
+            names = tuple(field.name for field in own)
+            compared = tuple(field.name for field in own if field.compare)
             if generated(cls):
                 equality = "fields"
         doc = cls.__doc__ if isinstance(cls.__doc__, str) else None
         self.told_of.add(number)
         return (number, str(cls.__name__), str(cls.__module__), str(cls.__qualname__), doc and doc[:DOC_LIMIT], bases,
-                specials, tuple(methods), equality, names)  # fmt: skip
+                specials, tuple(methods), equality, names, compared)  # fmt: skip
 
     def describe_error(self, value, depth):
         arguments = list(value.args) if isinstance(value.args, tuple) else []
@@ -278,7 +278,12 @@ class Peer:
             context = self.chained(value.__context__, depth)
         text, suppress = said(str, value), bool(value.__suppress_context__)
         cls = self.describe_class(type(value))
-        return ("error", self.keep(value), cls, tuple(arguments), text, cause, context, suppress)
+        extra = {}
+        if type(cls) is str:  # an exception of the library's: what it holds beside its arguments
+            extra = {
+                k: v for k, v in vars(value).items() if not k.startswith("_") and type(v) in (int, str, bytes, float)
+            }
+        return ("error", self.keep(value), cls, tuple(arguments), text, cause, context, suppress, extra)
 
     def chained(self, value, depth):
         ref = ref_of(value)
@@ -308,14 +313,14 @@ class Peer:
 
     def made_class(self, description):
         if type(description) is str:
-            return SAFE[description]
+            return failure_named(description) if ":" in description else SAFE[description]
         number = description[0]
         found = self.classes.get((self.link.epoch, number))
         if found is None:
-            _, name, module, qualname, doc, bases, specials, methods, equality, fields = description
+            _, name, module, qualname, doc, bases, *rest = description
             bases = tuple(self.made_class(base) for base in bases)
             found = self.renewed(number, module, qualname) or standin.make_class(
-                self, number, name, module, qualname, doc, bases, specials, methods, equality, fields
+                self, number, name, module, qualname, doc, bases, *rest
             )
             self.classes[self.link.epoch, number] = found
         return found
@@ -361,23 +366,23 @@ class Peer:
         if found is None:
             specials = [name for name in SPECIAL if getattr(cls, name, None) is not getattr(object, name, None)]
             found = self.classes[-1, cls] = standin.make_class(
-                self, 0, cls.__name__, "builtins", cls.__qualname__, None, (), specials, (), "identity", None
+                self, 0, cls.__name__, "builtins", cls.__qualname__, None, (), specials, (), "identity", None, None
             )
         return found
 
-    def made_error(self, number, description, arguments, text, cause, context, suppress):
+    def made_error(self, number, description, arguments, text, cause, context, suppress, extra):
         cls = self.made_class(description)
         if not issubclass(cls, BaseException):
             raise CannotCross("an exception that is none")
 
         def make(ref):
-            value = standin.make_error(cls, ref, arguments, text)
+            value = standin.make_error(cls, ref, arguments, text, extra)
             value.__cause__ = self.made_chained(cause)
             value.__context__ = self.made_chained(context)
             value.__suppress_context__ = suppress is True
             return value
 
-        return make(Ref(self, number))
+        return self.standing(number, make)
 
     def made_chained(self, fields):
         return self.made(fields) if type(fields) is tuple else fields
@@ -393,48 +398,3 @@ MAKERS = {
     "object": Peer.made_object,
     "error": Peer.made_error,
 }
-
-
-def weakref(value):
-    import _weakref
-
-    try:
-        return _weakref.ref(value)
-    except TypeError:  # of a plain value's kind: a new one each time
-        return lambda: None
-
-
-def static(cls, name):
-    for base in cls.__mro__:
-        if name in base.__dict__:
-            return base.__dict__[name]
-    return None
-
-
-def generated(cls):
-    """Whether its `__eq__` is the one that `dataclass` writes."""
-    owner = next(base for base in cls.__mro__ if "__eq__" in base.__dict__)
-    code = getattr(owner.__dict__["__eq__"], "__code__", None) or getattr(
-        getattr(owner.__dict__["__eq__"], "__wrapped__", None), "__code__", None
-    )
-    return "__dataclass_params__" in owner.__dict__ and code is not None and code.co_filename == "<string>"
-
-
-def plain_value(base, value):
-    if base in (int, float, complex):
-        return base.__pos__(value)
-    if base is str:
-        return str.__str__(value)
-    if base is bytes:
-        return b"".join([value])
-    if base is dict:
-        return dict(dict.items(value))
-    return base(base.__iter__(value))
-
-
-def said(how, value):
-    try:
-        text = how(value)
-        return text[:TEXT_LIMIT] if type(text) is str else "?"
-    except Exception:
-        return f"<{type(value).__name__} that cannot be shown>"

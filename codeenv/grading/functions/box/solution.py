@@ -7,7 +7,9 @@ import os
 import sys
 
 from codeenv.grading.functions.box.codec import Shared
+from codeenv.grading.functions.box.inspecting import plain_value
 from codeenv.grading.functions.box.link import OTHERS, Conversation
+from codeenv.grading.functions.box.names import PLAIN_BASES
 from codeenv.grading.functions.box.peer import Peer
 
 
@@ -71,6 +73,11 @@ def state(value, fields):
     return public or found
 
 
+def plain(value):
+    base = next(kind for kind in PLAIN_BASES.values() if isinstance(value, kind))
+    return plain_value(base, value)
+
+
 def copied(value, deep):
     import copy
 
@@ -96,6 +103,7 @@ OPERATIONS = {
     "delete": delattr,
     "dir": lambda value: list(dir(value)),
     "states": states,
+    "plain": plain,
     "copy": copied,
 }
 

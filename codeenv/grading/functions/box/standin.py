@@ -6,7 +6,8 @@ object that says yes to everything would be right everywhere. Objects of the sol
 class and their fields are equal as plain values.
 """
 
-import builtins
+from codeenv.grading.functions.box.names import PLAIN_BASES
+from codeenv.grading.functions.box.special import ASKING, ORDER, PREDICATES, SPECIAL
 
 ATTRIBUTE = "_codeenv_ref"
 
@@ -40,30 +41,12 @@ def ref_of(value):
 
 # --- special methods -------------------------------------------------------------------------------------------------
 
-ORDER = ("__lt__", "__le__", "__gt__", "__ge__")
-ARITHMETIC = tuple(
-    f"__{prefix}{name}__"
-    for name in (
-        "add", "sub", "mul", "matmul", "truediv", "floordiv", "mod", "divmod", "pow", "lshift", "rshift", "and", "xor",
-        "or",
-    )
-    for prefix in ("", "r", "i")
-    if name != "divmod" or prefix != "i"
-)  # fmt: skip
-ASKING = (*ARITHMETIC, "__contains__")
-OTHERS = (
-    "__len__", "__bool__", "__iter__", "__next__", "__reversed__", "__getitem__", "__setitem__", "__delitem__",
-    "__call__", "__enter__", "__exit__", "__neg__", "__pos__", "__abs__", "__invert__", "__int__", "__float__",
-    "__complex__", "__index__", "__round__", "__trunc__", "__floor__", "__ceil__", "__format__", "__bytes__",
-    "__fspath__", "__repr__", "__str__", "__length_hint__",
-)  # fmt: skip
-SPECIAL = (*ORDER, *ASKING, *OTHERS)
-PREDICATES = ("startswith", "endswith", "isdisjoint", "issubset", "issuperset", "match", "fullmatch")
-
 
 def forward(name):
     def special(self, *arguments):
         peer = ref_of(self).peer
+        if name == "__exit__":
+            arguments = (*arguments[:2], None)  # a traceback is its side's own
         if peer.strict and arguments:
             guard(self, name, arguments)
         return peer.ask("special", self, name, arguments)
@@ -112,7 +95,7 @@ class RemoteType(type):
     def __init__(cls, name, bases, namespace, made=False):
         super().__init__(name, bases, namespace)
 
-    def __call__(cls, *arguments, **options):
+    def __call__(cls, /, *arguments, **options):
         return ref_of(cls).peer.ask("call", cls, arguments, tuple(options.items()))
 
     def __getattr__(cls, name):
@@ -208,7 +191,12 @@ def same(one, other):
     if equality == "fields":
         if type(one) is not type(other):
             return NotImplemented
-        states = peer.ask("states", one, other, type(one)._codeenv_fields)
+        states = object.__getattribute__(one, "_codeenv_values"), object.__getattribute__(other, "_codeenv_values")
+        if states[0] is None or states[1] is None:
+            states = peer.ask("states", one, other, type(one)._codeenv_compared)
+        else:
+            compared = type(one)._codeenv_compared
+            states = [[values[name] for name in compared] for values in states]
         return states[0] == states[1]
     answer = peer.ask("special", one, "__eq__", (other,))
     if answer is not True:
@@ -224,7 +212,7 @@ class RemoteFunction:
 
     __slots__ = ("__weakref__", ATTRIBUTE)
 
-    def __call__(self, *arguments, **options):
+    def __call__(self, /, *arguments, **options):
         return self._codeenv_ref.peer.ask("call", self, arguments, tuple(options.items()))
 
     def __getattr__(self, name):
@@ -246,7 +234,7 @@ class RemoteMethod:
     def __init__(self, value, name):
         self.__self__, self.__name__ = value, name
 
-    def __call__(self, *arguments, **options):
+    def __call__(self, /, *arguments, **options):
         peer = ref_of(self.__self__).peer
         return peer.ask("method", self.__self__, self.__name__, arguments, tuple(options.items()))
 
@@ -280,14 +268,17 @@ def attribute(value, name):
             raise AttributeError(name)
         if name in PREDICATES and isinstance(value, Remote) and not known(type(value)):
             raise peer.fault(f"`{name}` of {described(value)}, a class that no test imports")
-    if isinstance(value, Remote) and name in type(value)._codeenv_methods:
-        return RemoteMethod(value, name)
+    if isinstance(value, Remote):
+        values = value.__dict__.get("_codeenv_values")
+        if values is not None and name in values:
+            return values[name]
+        if name in type(value)._codeenv_methods:
+            return RemoteMethod(value, name)
     return peer.ask("get", value, name)
 
 
 # --- making them -----------------------------------------------------------------------------------------------------
 
-PLAIN_BASES = {kind.__name__: kind for kind in (int, float, complex, str, bytes, tuple, frozenset, list, dict, set)}
 KEPT_BY_PLAIN = (
     "__eq__",
     "__ne__",
@@ -302,7 +293,22 @@ KEPT_BY_PLAIN = (
 """What a stand-in that has a plain value answers from that value."""
 
 
-def make_class(peer, number, name, module, qualname, doc, bases, specials, methods, equality, fields):
+CHANGEABLE = (list, dict, set)
+"""Stand-ins of what derives from these hold nothing: everything is asked for, as it may change."""
+DECIDED_BY_CONTENTS = ("__eq__", "__ne__", "__contains__", *ORDER)
+
+
+def by_contents(kind, name):
+    def special(self, other):
+        peer = ref_of(self).peer
+        if isinstance(other, kind) and ref_of(other) is not None:
+            other = peer.ask("plain", other)
+        return getattr(kind, name, NotImplemented)(peer.ask("plain", self), other)
+
+    return special
+
+
+def make_class(peer, number, name, module, qualname, doc, bases, specials, methods, equality, fields, compared):
     """`bases`: classes, stand-ins or builtin."""
     builtin = [base for base in bases if not isinstance(base, RemoteType)]
     plain = any(issubclass(base, tuple(PLAIN_BASES.values())) for base in bases)
@@ -317,15 +323,23 @@ def make_class(peer, number, name, module, qualname, doc, bases, specials, metho
         "_codeenv_class": Ref(peer, number, lasting=True),
         "_codeenv_equality": equality,
         "_codeenv_methods": frozenset(methods),
-        "_codeenv_fields": fields,
+        "_codeenv_compared": compared,
         "_codeenv_known": False,
     }
-    for special in specials:
-        if special in FORWARDS and not (plain and special in KEPT_BY_PLAIN) and not (failing and special == "__str__"):
-            namespace[special] = FORWARDS[special]
+    changeable = [kind for kind in CHANGEABLE if any(issubclass(base, kind) for base in bases)]
+    if changeable:
+        for method in dir(changeable[0]):
+            if not method.startswith("_"):
+                namespace[method] = property(lambda self, method=method: RemoteMethod(self, method))
+    kept = KEPT_BY_PLAIN if plain and not changeable else ("__str__",) if failing else ()
+    namespace.update(
+        (special, FORWARDS[special]) for special in specials if special in FORWARDS and special not in kept
+    )
+    if changeable and peer.strict:
+        namespace.update((special, by_contents(changeable[0], special)) for special in DECIDED_BY_CONTENTS)
     if failing:
         namespace["__str__"] = lambda self: self.__dict__.get("_codeenv_text", "")
-    if fields is not None:
+    if compared is not None:
         namespace["__dataclass_fields__"] = {name: data_field(name) for name in fields}
     for some in (bases, (*bases[:1],), (root, *builtin)):
         try:
@@ -344,21 +358,23 @@ def data_field(name):
 
 
 def make_instance(cls, ref, hashed, plain):
+    """`plain`: a builtin type's name and the value that the object is by that type; or "fields" and what an object that
+    cannot change has in its fields."""
+    values = None
+    if plain is not None and plain[0] == "fields":
+        values, plain = plain[1], None
     if plain is None:
         value = object.__new__(cls)
     else:
         base = PLAIN_BASES[plain[0]]
-        if base in (list, set, dict):
-            value = base.__new__(cls)
-            getattr(base, "extend" if base is list else "update")(value, plain[1])
-        else:
-            value = base.__new__(cls, plain[1])
+        value = base.__new__(cls) if base in CHANGEABLE else base.__new__(cls, plain[1])
     object.__setattr__(value, ATTRIBUTE, ref)
     object.__setattr__(value, "_codeenv_hash", hashed)
+    object.__setattr__(value, "_codeenv_values", values)
     return value
 
 
-def make_error(cls, ref, arguments, text):
+def make_error(cls, ref, arguments, text, extra):
     base = next(base for base in cls.__mro__ if base.__module__ == "builtins")
     try:
         value = base.__new__(cls, *arguments)
@@ -366,17 +382,8 @@ def make_error(cls, ref, arguments, text):
     except Exception:
         value = BaseException.__new__(cls, *arguments)
     value.__dict__[ATTRIBUTE] = ref
-    if cls is not base:
+    if isinstance(cls, RemoteType):
         value.__dict__["_codeenv_text"] = text
+    else:
+        value.__dict__.update(extra)
     return value
-
-
-SAFE = {
-    name: getattr(builtins, name)
-    for name in dir(builtins)
-    if not name.startswith("_") and (isinstance(getattr(builtins, name), type) or name in (
-        "abs", "all", "any", "ascii", "bin", "callable", "chr", "divmod", "format", "hash", "hex", "id", "isinstance",
-        "issubclass", "iter", "len", "max", "min", "next", "oct", "ord", "pow", "print", "repr", "round", "sorted",
-        "sum"))
-}  # fmt: skip
-"""Builtins that cross by name: types, and functions without access to anything but their arguments."""

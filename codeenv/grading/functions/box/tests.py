@@ -6,7 +6,8 @@ import types
 
 from codeenv.grading.functions.box.codec import CannotCross
 from codeenv.grading.functions.box.peer import FUNCTIONS, UNRELAYED, Fault, Peer
-from codeenv.grading.functions.box.standin import DUNDERS, SPECIAL, RemoteFunction, RemoteType, ref_of
+from codeenv.grading.functions.box.special import SPECIAL
+from codeenv.grading.functions.box.standin import DUNDERS, RemoteFunction, RemoteType, ref_of
 
 CLOSED = (*FUNCTIONS, *UNRELAYED, types.ModuleType, types.GeneratorType, type)
 """Of these the solution may use no attribute: they lead to the tests' own code and data."""
