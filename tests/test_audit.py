@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 from env_support import WrappedProvider, double_task
 
@@ -23,6 +24,7 @@ from tests.grading.audited import alive, tasks_of
 
 pytestmark = pytest.mark.anyio
 ROOT = Path(__file__).parent.parent
+SHORT = 2.5  # seconds for the tests of a task whose solution uses all that it gets
 KINDS = ("functions", "stdio", "command", "pytest")
 
 
@@ -36,12 +38,21 @@ async def attempts_at(
 async def whole_battery(kind: str, provider: SandboxProvider) -> list[Attempt]:
     """Every cheat once, on the task where a naive grader pays for it if the kind has that."""
     tasks = tasks_of(kind)
+    first = next(iter(tasks.values()))
+    tasks["short"] = first.model_copy(update={"grader": first.grader.model_copy(update={"timeout": SHORT})})
     chosen: dict[str, list[Cheat]] = {}
     for cheat in cheats():
-        name = alive(cheat.name)[0]
-        chosen.setdefault(name if name in tasks else next(iter(tasks)), []).append(cheat)
-    found = [await attempts_at([tasks[name]], provider, battery) for name, battery in chosen.items()]
-    return [attempt for attempts in found for attempt in attempts]
+        name = "short" if cheat.family == "exhaustion" else alive(cheat.name)[0]
+        chosen.setdefault(name if name in tasks else first.id.rpartition("/")[2], []).append(cheat)
+    found: list[Attempt] = []
+
+    async def play(name: str, battery: list[Cheat]) -> None:
+        found.extend(await attempts_at([tasks[name]], provider, battery))
+
+    async with anyio.create_task_group() as group:
+        for name, battery in chosen.items():
+            group.start_soon(play, name, battery)
+    return found
 
 
 def documented() -> dict[str, dict[str, str]]:
