@@ -58,7 +58,7 @@ class Order(BaseModel):
 class Record(BaseModel):
     """One line of the runner's."""
 
-    kind: Literal["start", "broken", "collected", "test", "control", "end"]
+    kind: Literal["start", "broken", "collected", "test", "control", "forged", "end"]
     id: str = ""
     ids: tuple[str, ...] = ()
     outcome: str = ""
@@ -117,11 +117,12 @@ def _tampering(records: list[Record], order: Order, all_passed: bool) -> str:
     for record in records:
         if record.kind == "control" and record.outcome == "passed":
             return f"a test that must fail ({order.controls.get(record.id, 'unknown')}) was reported as passed"
+        if record.kind == "forged":
+            return f"a result was written by {record.id or 'a thread'}"
         if record.kind == "end" and record.ids:
             return f"changed while the tests ran: {', '.join(record.ids[:5])}"
-    counts = Counter((record.kind, record.id) for record in records)
-    twice = next((f"{kind} {name}".strip() for (kind, name), n in counts.items() if n > 1 and kind != "broken"), "")
-    if twice:
+    counts = Counter((record.kind, record.id) for record in records if record.kind != "broken")
+    if twice := next((f"{kind} {name}".strip() for (kind, name), count in counts.items() if count > 1), ""):
         return f"recorded twice: {twice}"
     collected = any(record.ids for record in records if record.kind == "collected")
     controls = {record.id for record in records if record.kind == "control"}

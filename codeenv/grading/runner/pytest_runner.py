@@ -27,6 +27,7 @@ OFF = (
     "cacheprovider", "doctest", "faulthandler", "junitxml", "pastebin", "setuponly", "setupplan", "stepwise",
     "threadexception", "unraisableexception",
 )  # fmt: skip
+OWN = __name__.rpartition(".")[2]  # how our own code is named; see LOAD in codeenv.grading.pytest
 SHIPPED = ("pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg")
 
 
@@ -110,11 +111,23 @@ def crash(report):
     return text if len(text) <= MESSAGE_LIMIT else text[: MESSAGE_LIMIT - 4] + " ..."
 
 
-def recorder(descriptor, token):
+def recorder(descriptor, token, roots):
+    """The function that writes a record, if nothing but what lies below `roots` and ourselves is on the stack: the
+    solution has no business there."""
     # Bound here, before the solution loads: it may replace these functions in their modules.
-    dumps, os_write = json.dumps, os.write
+    dumps, os_write, get_frame = json.dumps, os.write, sys._getframe
+    ours = get_frame(1).f_globals["main"].__code__
 
     def write(**record):
+        frame, inside, stranger = get_frame(1), False, None
+        while frame is not None and not inside:
+            code = frame.f_code
+            inside = code is ours
+            if not inside and stranger is None and not code.co_filename.startswith(roots):
+                stranger = code.co_filename
+            frame = frame.f_back
+        if stranger is not None or not inside:  # a thread's stack does not come from us
+            record = {"kind": "forged", "id": stranger or ""}
         data = (token + dumps(record) + "\n").encode()
         while data:
             data = data[os_write(descriptor, data) :]
@@ -146,7 +159,9 @@ def main():
     genuine.install(genuine.Genuine(tests, order["words"]), rewrite, unittest)
     for name in [name for name in sys.modules if name.partition(".")[0] == "codeenv"]:
         del sys.modules[name]  # the solution may have one of that name
-    write, leave = recorder(descriptor, order["token"]), os._exit
+    packages = [os.path.join(path, "") for path in sys.path if path]
+    roots = (OWN, os.path.join(tests, ""), os.path.join(sys.base_prefix, ""), *packages)
+    write, leave = recorder(descriptor, order["token"], roots), os._exit
     insert = functools.partial(controls.insert, wanted=order["controls"], rewrite=rewrite, function=pytest.Function)
     evidence = Evidence(write, tests, workspace, insert)
     del order
