@@ -36,10 +36,12 @@ async def run(task: Task, grader: FunctionsGrader, workspace: Archive, boxes: Bo
                 settings = (folder, modules_of(workspace), test_files(task), needs_pytest(task))
                 await process.send(Frame(b"S", 1, 0, encode(settings)).pack())
                 await relay.run()
-                if not records:
+                if not records or records[-1].kind != "end":
                     done = await process.wait()
                     said = done.stderr[-500:].decode("utf-8", "replace").strip()
-                    raise SandboxError(f"the tests' process did not start: {said}", stage="start")
+                    reason = f"the tests' process ended with exit code {done.exit_code}: {done.notice} {said}"
+                    if not records:
+                        raise SandboxError(reason, stage="start")
         if scope.cancelled_caught:
             reason = f"the tests did not end within {grader.timeout:g} s"
     expected = grader.expected or expected_tests(task.tests)

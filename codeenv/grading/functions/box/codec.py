@@ -90,7 +90,8 @@ class Encoder:
             contents = shared.contents[number] = self.contents(kind, container)
             headers.append(self.header(number, kind, container))
             definitions.append(contents)
-        data = b"".join([U32.pack(len(headers)), *headers, *definitions, *root])
+        # What names a class at its first mention must be read first: in the order in which it was written.
+        data = b"".join([U32.pack(len(headers)), *headers, *root, *definitions])
         if len(data) > MESSAGE_LIMIT:
             raise CannotCross(f"more than {MESSAGE_LIMIT} bytes at once")
         return data
@@ -330,12 +331,12 @@ class Decoder:
                 elif found[0] != kind or (kind in MADE_OF and MADE_OF[kind](found[1]) != made_of):
                     raise CannotCross("a container that changed its type or shape while it was shared")
                 changed.append(number)
+            value = self.value()
             for number in changed:
                 kind, container = shared.objects[number]
                 begin = self.at
                 FILL[kind](self, container)
                 shared.contents[number] = self.data[begin : self.at]
-            value = self.value()
         except CannotCross:
             raise
         except (KeyError, ValueError, TypeError, IndexError, OverflowError, ArithmeticError, LookupError, ImportError,

@@ -1,6 +1,7 @@
 """Runs test files under pytest, in the tests' box, where no code of the solution's ever is."""
 
 import os
+import sys
 
 OFF = (
     "cacheprovider", "doctest", "faulthandler", "junitxml", "pastebin", "setuponly", "setupplan", "stepwise",
@@ -16,6 +17,12 @@ class Plugin:
         self.peer, self.record = peer, record
         self.state = {}
         self.pytest_runtest_setup = self.pytest_runtest_call = self.pytest_runtest_teardown = stage(pytest)
+
+    def pytest_load_initial_conftests(self):
+        # The framework is complete: nothing that it looks for can be found in the solution's workspace.
+        sys.meta_path.append(self.peer)
+
+    pytest_load_initial_conftests.pytest_impl = {"tryfirst": True}  # noqa: RUF012
 
     def pytest_collectreport(self, report):
         if report.failed:

@@ -28,6 +28,8 @@ class Fault(BaseException):
     """What the relay cannot do, or what the solution's process did instead of answering. No test may take it for an
     error of the solution's, so it is no Exception."""
 
+    __module__ = "builtins"  # as it is shown
+
 
 class Peer:
     strict = False
@@ -266,11 +268,13 @@ class Peer:
         arguments = list(value.args) if isinstance(value.args, tuple) else []
         if isinstance(value, OSError) and value.filename is not None and len(arguments) == 2:
             arguments.append(value.filename)
+        known = set(self.told_of)
         for at, argument in enumerate(arguments):
             try:
                 Encoder(Shared(self.first), self.foreign).message(argument)
             except Exception:
                 arguments[at] = said(repr, argument)
+        self.told_of = known  # what was written has gone nowhere
         cause = context = None
         if depth and value.__cause__ is not None:
             cause = self.chained(value.__cause__, depth)
@@ -278,11 +282,10 @@ class Peer:
             context = self.chained(value.__context__, depth)
         text, suppress = said(str, value), bool(value.__suppress_context__)
         cls = self.describe_class(type(value))
-        extra = {}
+        extra = ()
         if type(cls) is str:  # an exception of the library's: what it holds beside its arguments
-            extra = {
-                k: v for k, v in vars(value).items() if not k.startswith("_") and type(v) in (int, str, bytes, float)
-            }
+            items = vars(value).items()
+            extra = tuple((k, v) for k, v in items if not k.startswith("_") and type(v) in (int, str, bytes, float))
         return ("error", self.keep(value), cls, tuple(arguments), text, cause, context, suppress, extra)
 
     def chained(self, value, depth):

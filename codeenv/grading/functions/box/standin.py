@@ -385,5 +385,5 @@ def make_error(cls, ref, arguments, text, extra):
     if isinstance(cls, RemoteType):
         value.__dict__["_codeenv_text"] = text
     else:
-        value.__dict__.update(extra)
+        value.__dict__.update(dict(extra))
     return value

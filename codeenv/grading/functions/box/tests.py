@@ -92,7 +92,10 @@ class Tests(Peer):
     def find_spec(self, name, path=None, target=None):
         if name.partition(".")[0] not in self.names:
             return None
-        package = self.ask("import", name)
+        try:
+            package = self.ask("import", name)
+        except (SystemExit, KeyboardInterrupt, GeneratorExit) as error:
+            raise ImportError(f"{type(error).__name__} at the import of the solution's {name}") from error
         from importlib.machinery import ModuleSpec
 
         return ModuleSpec(name, self, is_package=package is True)
