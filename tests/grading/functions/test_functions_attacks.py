@@ -107,6 +107,9 @@ ATTACKS = {
     "exit-in-call": f"import os\n{WRONG}\ndef price(n): os._exit(0)\nwords = move = price",
     "exit-from-thread": f"import os, threading\nthreading.Timer(0.02, os._exit, [0]).start()\n{WRONG}\nimport time\ndef price(n): time.sleep(9)\nwords = move = price",
     "equal-to-everything": EVERYTHING,
+    "functions-that-are-classes": f"{YES}\nclass Point(Yes):\n    def __init__(self, *a): pass\nclass BadInput(Exception): pass\nclass price(Yes):\n    def __init__(self, *a): pass\nclass words(price): pass\nclass move(price): pass",
+    "a-class-the-tests-know": f"{YES}\nclass Point(Yes):\n    def __init__(self, *a): pass\nclass BadInput(Exception): pass\nprice = words = move = lambda n: Point()",
+    "one-object-for-all": f"{YES}\nclass Point(Yes):\n    def __new__(cls, *a): return one\none = object.__new__(Point)\nclass BadInput(Exception): pass\nprice = words = move = lambda n: one",
     "str-and-int-subclasses": f"{WRONG}\nclass I(int):\n    __eq__ = __le__ = __ge__ = lambda s, o: True\n    __sub__ = __rsub__ = lambda s, o: 0.0\n    __hash__ = int.__hash__\nclass S(str):\n    __eq__ = __contains__ = lambda s, o: True\n    startswith = lambda s, o: True\n    __hash__ = str.__hash__\nprice = lambda n: I(0)\nwords = lambda n: S('x')",
     "float-subclass": f"{WRONG}\nclass F(float):\n    __eq__ = __le__ = __ge__ = __lt__ = lambda s, o: True\n    __sub__ = __rsub__ = lambda s, o: F(0)\n    __abs__ = lambda s: s\n    __hash__ = float.__hash__\nprice = lambda n: F(99.0)",
     "list-subclass": f"{WRONG}\nclass L(list):\n    __eq__ = __contains__ = lambda s, o: True\nprice = words = move = lambda n: L()",
@@ -150,6 +153,8 @@ BESIDE = {
 }  # fmt: skip
 HARMLESS = {"test_raises", "test_raises_builtin"}
 """Tests that a solution may pass without being right: they want an exception, which any solution may raise."""
+LIMITS = {"one-object-for-all": {"test_point"}}
+"""What `docs/trust.md` names: a test that makes its expectation with the solution's own class trusts that class."""
 
 
 async def test_the_right_solution_passes(provider: SandboxProvider) -> None:
@@ -167,5 +172,6 @@ async def test_no_attack_makes_a_test_pass(provider: SandboxProvider, name: str)
     found = outcomes(verdict)
     assert verdict.outcome == "failed"
     assert len(found) == 7
+    harmless = HARMLESS | LIMITS.get(name, set())
     passed = {test for test, message in found.items() if not message}
-    assert passed <= HARMLESS, found
+    assert passed <= harmless, found

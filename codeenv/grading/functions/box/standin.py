@@ -43,8 +43,10 @@ def ref_of(value):
 
 
 def forward(name):
-    def special(self, *arguments):
+    def special(self, /, *arguments, **options):
         peer = ref_of(self).peer
+        if name == "__call__":
+            return peer.ask("call", self, arguments, tuple(options.items()))
         if name == "__exit__":
             arguments = (*arguments[:2], None)  # a traceback is its side's own
         if peer.strict and arguments:
@@ -59,15 +61,16 @@ def guard(value, name, arguments):
     """Refuse what would let the solution decide about a value of the tests'."""
     if name in ORDER and any(ref_of(argument) is None for argument in arguments):
         raise ref_of(value).peer.fault(f"`{name}` of {described(value)} with a plain value")
-    if name in ASKING and not known(type(value)) and any(ref_of(argument) is None for argument in arguments):
+    if name in ASKING and not trusted(value) and any(ref_of(argument) is None for argument in arguments):
         raise ref_of(value).peer.fault(
             f"`{name}` of {described(value)}, a class that no test imports, with a plain value"
         )
 
 
-def known(cls):
-    """Whether the tests have imported it, or one that it derives from."""
-    return any(base.__dict__.get("_codeenv_known") for base in cls.__mro__)
+def trusted(value):
+    """Whether it may answer for itself on a value of the tests': a test made it, of a class that it imports. What a
+    function has brought back could be anything, also where a number or a text was due."""
+    return getattr(value, "__dict__", {}).get("_codeenv_made") is True
 
 
 def described(value):
@@ -78,6 +81,13 @@ FORWARDS = {name: forward(name) for name in SPECIAL}
 
 
 # --- classes and instances -------------------------------------------------------------------------------------------
+
+
+def made(cls, value):
+    """`value`, which a test got from a class that it knows; marked when it is one of it that had not crossed before."""
+    if type(value) is cls and cls.__dict__["_codeenv_known"] and ref_of(value).count == 1:
+        object.__setattr__(value, "_codeenv_made", True)
+    return value
 
 
 class RemoteType(type):
@@ -96,7 +106,7 @@ class RemoteType(type):
         super().__init__(name, bases, namespace)
 
     def __call__(cls, /, *arguments, **options):
-        return ref_of(cls).peer.ask("call", cls, arguments, tuple(options.items()))
+        return made(cls, ref_of(cls).peer.ask("call", cls, arguments, tuple(options.items())))
 
     def __getattr__(cls, name):
         return attribute(cls, name)
@@ -266,8 +276,8 @@ def attribute(value, name):
         # What frameworks look for: it would be the solution that answers.
         if (name.startswith("__") and name.endswith("__") and name not in DUNDERS) or "pytest" in name:
             raise AttributeError(name)
-        if name in PREDICATES and isinstance(value, Remote) and not known(type(value)):
-            raise peer.fault(f"`{name}` of {described(value)}, a class that no test imports")
+        if name in PREDICATES and isinstance(value, Remote) and not trusted(value):
+            raise peer.fault(f"`{name}` of {described(value)}, which no test has made")
     if isinstance(value, Remote):
         values = value.__dict__.get("_codeenv_values")
         if values is not None and name in values:

@@ -118,14 +118,15 @@ class RemoteModule(types.ModuleType):
             ref = ref_of(value)
             if ref.origin is None:
                 ref.origin = (self.__name__, name)
-            if isinstance(value, RemoteType):
+            if isinstance(value, RemoteType) and name.lstrip("_")[:1].isupper():
+                # A function that has become a class keeps the name of a function: that does not make it trusted.
                 type.__setattr__(value, "_codeenv_known", True)
         return value
 
     def __setattr__(self, name, value):
-        if name.startswith("__") or isinstance(value, RemoteModule):
+        if name.startswith("__"):
             super().__setattr__(name, value)
-        else:
+        elif not isinstance(value, RemoteModule):  # a submodule: the solution's package knows it by itself
             self.__peer__.ask("module_set", self.__name__, name, value)
 
     def __delattr__(self, name):
