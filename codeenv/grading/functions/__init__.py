@@ -77,7 +77,7 @@ async def _both(boxes: Boxes, workspace: Archive) -> AsyncGenerator[tuple[Sandbo
 
 def modules_of(workspace: Archive) -> tuple[str, ...]:
     """The top-level modules that a workspace offers: its Python files, and its directories that hold some."""
-    names = (re.match(r"([^\W\d]\w*)(?:/.*)?(?:\.py|\.so)$", path) for path in workspace.entries)
+    names = (re.match(r"([^\W\d]\w*)(?:/.*|\.cpython-[\w-]+|\.abi3)?\.(?:py|so)$", path) for path in workspace.entries)
     return tuple(dict.fromkeys(match[1] for match in names if match))
 
 

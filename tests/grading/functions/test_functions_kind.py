@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from typing import Any
 
+import anyio
 import pytest
 
 from codeenv.grading import Verdict
-from codeenv.sandbox.api import SandboxProvider
+from codeenv.grading.functions import modules_of, needs_pytest
+from codeenv.sandbox.api import Sandbox, SandboxError, SandboxLost, SandboxProvider, SandboxSpec
+from codeenv.sandbox.archive import Archive
 from codeenv.task import Task
-from tests.episodes import encoded, judge
+from tests.episodes import Watching, encoded, judge
 
 pytestmark = pytest.mark.anyio
 
@@ -104,3 +109,130 @@ async def test_a_solution_crashes_hangs_and_the_rest_goes_on(provider: SandboxPr
     assert "no answer within 2 s" in found.pop("test_hang")
     assert set(found.values()) == {""}
     assert (verdict.outcome, verdict.exit_code) == ("failed", 1)
+
+
+async def test_memory_fails_only_the_call_that_fills_it(provider: SandboxProvider) -> None:
+    tests = "from solution import fill, fine\ndef test_fill(): fill()\ndef test_fine(): assert fine() == 1\n"
+    solution = "def fill():\n    x = []\n    while True: x.append(bytes(10**7))\ndef fine(): return 1\n"
+    task = task_of(tests, solution, call_timeout=10)
+    task = task.model_copy(update={"limits": task.limits.model_copy(update={"memory_mb": 200, "disk_mb": 16})})
+    found = outcomes(await judge(task, provider))
+    assert found["test_fine"] == ""
+    assert "MemoryError" in found["test_fill"] or "out of memory" in found["test_fill"]
+
+
+async def test_what_was_made_before_a_crash_is_gone_and_says_so(provider: SandboxProvider) -> None:
+    tests = (
+        "from solution import Stack, leave, add\nstack = Stack([1])\n"
+        "def test_before(): assert len(stack) == 1\ndef test_leave(): leave()\n"
+        "def test_object(): assert len(stack) == 1\n"
+        "def test_names(): assert add(1, 2) == 3 and len(Stack([1])) == 1 and isinstance(Stack(), Stack)\n"
+    )
+    found = outcomes(await judge(task_of(tests, SOLUTION), provider))
+    assert (found["test_before"], found["test_names"]) == ("", "")
+    assert "exit code 0" in found["test_object"]
+
+
+async def test_the_time_for_all_tests_runs_out(provider: SandboxProvider) -> None:
+    tests = "from solution import add, hang\ndef test_one(): assert add(1, 1) == 2\ndef test_two(): hang()\ndef test_three(): pass\n"  # noqa: E501
+    verdict = await judge(task_of(tests, SOLUTION, timeout=1.5, call_timeout=60), provider)
+    assert (verdict.outcome, verdict.reason) == ("failed", "the tests did not end within 1.5 s")
+    found = outcomes(verdict)
+    assert found["test_one"] == ""
+    assert found["test_two"] == found["test_three"] == "did not run: the tests did not end within 1.5 s"
+
+
+@pytest.mark.parametrize(
+    ("tests", "says"),
+    [
+        pytest.param("def test_x(:\n", "SyntaxError", id="syntax"),
+        pytest.param("def helper(): pass\n", "no test was found", id="none"),
+        pytest.param("import unittest\n@unittest.skip('no')\nclass T(unittest.TestCase):\n    def test_x(self): pass\n", "skipped: ", id="skipped"),  # noqa: E501
+        pytest.param("import pytest\n@pytest.mark.xfail\ndef test_x(): assert 0\n", "skipped: ", id="xfail"),
+        pytest.param("import os\ndef test_x(): os._exit(0)\n", "the tests' process ended with exit code 0", id="exit"),
+        pytest.param("import nothing_there\ndef test_x(): pass\n", "No module named 'nothing_there'", id="no-module"),
+    ],
+)  # fmt: skip
+async def test_tests_that_prove_nothing(provider: SandboxProvider, tests: str, says: str) -> None:
+    verdict = await judge(task_of(tests, SOLUTION), provider)
+    assert verdict.outcome == "failed"
+    assert says in " ".join([verdict.reason, *outcomes(verdict).values()])
+
+
+async def test_helpers_and_data_beside_the_tests(provider: SandboxProvider) -> None:
+    files = {
+        "test_it.py": "import os\nfrom helping import twice\nfrom solution import add\ndef test_x(): assert twice(add(1, 1)) == int(open('data.txt').read()) == 4\n",  # noqa: E501
+        "helping.py": "def twice(x): return 2 * x\n",
+        "data.txt": "4",
+        "more/test_more.py": "from solution import add\nclass TestMore:\n    def test_y(self): assert add(1, 2) == 3\n",
+    }
+    task = task_of("", SOLUTION).model_copy(update={"tests": encoded(dict(files))})
+    verdict = await judge(task, provider)
+    assert [(test.id, test.passed) for test in verdict.tests] == [
+        ("more/test_more.py::TestMore::test_y", True),
+        ("test_it.py::test_x", True),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "needed"),
+    [
+        ("def test_x(): pass", False),
+        ("import unittest\nclass T(unittest.TestCase):\n    def test_x(self): pass", False),
+        ("import pytest", True),
+        ("def helper():\n    from pytest import raises", True),
+        ("def test_x(tmp_path): pass", True),
+        ("async def test_x(): pass", True),
+        ("def test_x(:", True),
+    ],
+)
+def test_when_pytest_is_needed(text: str, needed: bool) -> None:
+    assert needs_pytest(task_of(text, "")) is needed
+
+
+def test_the_modules_that_a_workspace_offers() -> None:
+    paths = [
+        "a.py",
+        "b/c.py",
+        "b/d/e.py",
+        "f/data.txt",
+        "g.txt",
+        "h-i.py",
+        "j.cpython-311-x86_64-linux-gnu.so",
+        "k/l.so",
+    ]
+    assert modules_of(Archive.of(dict.fromkeys(paths, b""))) == ("a", "b", "j", "k")
+
+
+async def test_a_box_that_cannot_be_made_is_never_the_solutions_fault(provider: SandboxProvider) -> None:
+    failing = Failing(provider)
+    with pytest.raises(SandboxError, match="no more boxes"):
+        await judge(task_of(TESTS, SOLUTION), failing)
+    assert failing.alive == 0
+
+
+@pytest.mark.parametrize("which", [0, 1])
+async def test_nor_is_one_that_is_lost(provider: SandboxProvider, which: int) -> None:
+    watched = Watching(provider)
+    task = task_of("from solution import hang\ndef test_x(): hang()", SOLUTION, call_timeout=20)
+    async with anyio.create_task_group() as group:
+
+        async def strike() -> None:
+            while len(watched.boxes) < 2:
+                await anyio.sleep(0.01)
+            await anyio.sleep(0.3)
+            os.kill(watched.boxes[which].pid, signal.SIGKILL)
+
+        group.start_soon(strike)
+        with pytest.raises(SandboxLost):
+            await judge(task, watched)
+    assert watched.alive == 0
+
+
+class Failing(Watching):
+    """The second box cannot be made."""
+
+    async def open(self, spec: SandboxSpec) -> Sandbox:
+        if self.live_at_creation:
+            raise SandboxError("no more boxes", stage="create")
+        return await super().open(spec)
