@@ -10,11 +10,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
-from codeenv.graders import PytestGrader, digest_of
+from codeenv.graders import KINDS, PytestGrader, digest_of
 from codeenv.task import Task
 
 NAME = "expected.json"
 FIELDS = ("expected", "expected_of")
+HAVE_IDS = [kind.model_fields["kind"].default for kind in KINDS if issubclass(kind, PytestGrader)]
 
 
 def read_expected(folder: Path, settings: dict[str, Any]) -> list[str]:
@@ -23,8 +24,8 @@ def read_expected(folder: Path, settings: dict[str, Any]) -> list[str]:
     if not file.exists():
         return []
     grader = settings.get("grader")
-    if not isinstance(grader, dict) or cast(dict[str, Any], grader).get("kind") != "pytest":
-        return [f"{file}: only tasks with a grader of kind pytest have one; remove it"]
+    if not isinstance(grader, dict) or cast(dict[str, Any], grader).get("kind") not in HAVE_IDS:
+        return [f"{file}: only tasks with a grader of kind {' or '.join(HAVE_IDS)} have one; remove it"]
     if "expected" in grader:
         return [f"{file}: the grader in task.toml names expected tests too; one of the two has to go"]
     try:
@@ -47,7 +48,7 @@ def without_expected(row: dict[str, Any]) -> dict[str, Any]:
 def record(path: Path, tasks: Sequence[Task], ids: Mapping[str, Sequence[str]]) -> list[str]:
     """Write down the ids of tests by task id, where the tasks of `path` (a directory or a JSONL file) were loaded from.
 
-    Returns the tasks that they were written down for: those with a grader of kind pytest that names none itself.
+    Returns the tasks that they were written down for: those whose grader has ids and names none itself.
     :raises OSError: a file cannot be written.
     """
     found = {

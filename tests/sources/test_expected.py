@@ -84,7 +84,11 @@ def test_recorded_for_other_tests(tmp_path: Path) -> None:
         ('[grader]\nkind = "pytest"', "{}", "not as `codeenv validate --record` writes it: KeyError"),
         ('[grader]\nkind = "pytest"', '{"expected": 7, "expected_of": ""}', "grader.expected: Input should be a valid"),
         ('[grader]\nkind = "pytest"\nexpected = ["x"]', "{}", "one of the two has to go"),
-        ('[grader]\nkind = "command"\ncommand = ["/bin/true"]', "{}", "only tasks with a grader of kind pytest"),
+        (
+            '[grader]\nkind = "command"\ncommand = ["/bin/true"]',
+            "{}",
+            "only tasks with a grader of kind functions or pytest have one; remove it",
+        ),
     ],
     ids=["no-json", "list", "empty", "type", "both", "kind"],
 )

@@ -241,7 +241,7 @@ def test_round_trip_of_random_expressions():
         ("1 |> h([_, y |> g])", {"y"}, {"h", "g"}),
         ("x |> (_ |> f)", {"x"}, {"f"}),
     ],
-    ids=str,
+    ids=lambda value: value if isinstance(value, str) else "-".join(sorted(value)),
 )
 def test_required(source, variables, functions):
     assert required(parse(source)) == (variables, functions)
