@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -18,6 +19,7 @@ from env_support import double_task
 from codeenv.policies import serve_in_thread
 from codeenv.sources.jsonl import dump_task
 from codeenv.task import Task
+from tests.episodes import GOOD, pytest_task
 
 COMMAND = [sys.executable, "-m", "codeenv"]
 
@@ -155,6 +157,36 @@ def test_validate(dataset: Path, tmp_path: Path) -> None:
     found: dict[str, Any] = json.loads(done.stdout)
     assert (done.returncode, found["tasks"], found["bad"], found["infra"]) == (1, 2, 1, 0)
     assert found["reports"][1]["faults"][0]["check"] == "wrong/[right]"
+
+
+def test_validate_records_what_references_passed(tmp_path: Path) -> None:
+    sound = pytest_task(id="sound", solution={"adding.py": GOOD.encode()})
+    path = written(tmp_path, [sound, pytest_task(id="bad"), double_task(0)])
+    done = codeenv("validate", path, "--runs", "2", "--record")
+    assert done.returncode == 1
+    assert done.stdout.endswith("2 of 3 tasks are sound (8 gradings); 1 bad\nrecorded the tests of 1 tasks\n"), (
+        done.stdout
+    )
+    rows = [json.loads(line)["grader"] for line in path.read_text().splitlines()]
+    assert rows[0]["expected"] == ["test_adding.py::test_negative", "test_adding.py::test_small"]
+    assert rows[1]["expected"] == []
+    found = json.loads(codeenv("validate", path, "--runs", "1", "--json").stdout)
+    assert [report["flake_rate"] for report in found["reports"]] == [None, 0.0, 0.0]
+    path.write_text(path.read_text().replace("def test_small", "def test_tiny"))
+    done = codeenv("validate", path)
+    assert done.returncode == 2
+    assert "the expected ids were recorded for other tests" in done.stderr
+    assert "recorded the tests of 1 tasks" in codeenv("validate", path, "--runs", "1", "--record").stdout
+    assert json.loads(path.read_text().splitlines()[0])["grader"]["expected"][1] == "test_adding.py::test_tiny"
+
+
+def test_validate_shows_flakes(tmp_path: Path) -> None:
+    program = b"import os\nprint(int(input()) * (2 + (os.urandom(1)[0] < 64)))\n"
+    flaky = double_task(solution={"main.py": program}, wrong={})
+    path = written(tmp_path, [flaky.model_copy(update={"grader": flaky.grader.model_copy(update={"retries": 1})})])
+    done = codeenv("validate", path, "--runs", "24")  # but for one chance in a thousand both ends are seen
+    assert done.returncode == 0
+    assert re.search(r"^double-0: the reference failed \d+% of 24 runs$", done.stdout, re.MULTILINE), done.stdout
 
 
 def test_validate_tells_infra_from_bad_tasks(dataset: Path) -> None:

@@ -9,11 +9,10 @@ import pytest
 
 from codeenv.graders import PytestGrader
 from codeenv.grading import box_spec, grade, judged_workspace, workspace_of
-from codeenv.grading.pytest import expected_tests
 from codeenv.grading.report import MESSAGE_LIMIT
 from codeenv.sandbox.api import SandboxError, SandboxProvider
 from codeenv.sandbox.archive import Archive, Entry
-from tests.episodes import BAD, GOOD, TEST_ADD, Files, Watching, by_name, encoded, judge, pytest_task
+from tests.episodes import BAD, GOOD, TEST_ADD, Files, Watching, by_name, judge, pytest_task
 
 pytestmark = pytest.mark.anyio
 BOTH = {"test_small": True, "test_negative": True}
@@ -192,28 +191,6 @@ async def test_tests_of_every_style(provider: SandboxProvider) -> None:
     assert sum(test.passed for test in verdict.tests) == 1 + 2 + 1
 
 
-async def test_expected_tests_are_read_and_not_run() -> None:
-    files = encoded(
-        {
-            "test_styles.py": STYLES,
-            "deep/test_more.py": "async def test_more(): pass\nassert False\n",
-            "other_test.py": "def test_x(): pass",
-            "conftest.py": "def test_no(): pass",
-            "test_new_syntax.py": "def test_x(:",
-            "test_data.txt": "def test_no(): pass",
-        }
-    )
-    assert expected_tests(files) == (
-        "deep/test_more.py::test_more",
-        "other_test.py::test_x",
-        "test_styles.py::test_many",
-        "test_styles.py::test_product",
-        "test_styles.py::TestPlain::test_one",
-        "test_styles.py::Adding::test_case",
-        "test_styles.py::test_größe",
-    )
-
-
 @pytest.mark.parametrize(
     ("test", "says"),
     [
@@ -273,6 +250,34 @@ def check_three(three):
     more = PytestGrader(expected=("test_a.py::check_three", "test_a.py::check_four"))
     verdict = await judge(task.model_copy(update={"grader": more}), provider, {"adding.py": GOOD})
     assert (verdict.outcome, verdict.tests_passed, verdict.tests_total) == ("failed", 1, 2)
+
+
+@pytest.mark.parametrize(
+    ("expected", "missing"),
+    [
+        (
+            (
+                "test_styles.py::test_many[eins]",
+                "test_styles.py::test_product[2-1]",
+                "test_styles.py::Adding::test_case",
+            ),
+            [],
+        ),
+        (("test_styles.py::test_many",), []),
+        (("test_styles.py::test_many[drei]",), ["test_styles.py::test_many[drei]"]),
+        (("test_styles.py::test_many", "test_styles.py::test_none"), ["test_styles.py::test_none"]),
+        (("test_gone.py::test_many[eins]",), ["test_gone.py::test_many[eins]"]),
+    ],
+    ids=["recorded", "without-parameters", "other-parameters", "other-name", "other-file"],
+)
+async def test_the_tests_that_are_expected(
+    provider: SandboxProvider, expected: tuple[str, ...], missing: list[str]
+) -> None:
+    task = pytest_task({"test_styles.py": STYLES}, grader=PytestGrader(expected=expected))
+    verdict = await judge(task, provider, {"adding.py": GOOD})
+    assert [test.id for test in verdict.tests if not test.passed] == missing
+    assert verdict.tests_total == 9 + len(missing)
+    assert (verdict.outcome == "solved") == (not missing)
 
 
 async def test_every_test_may_pass_and_the_exit_code_still_decides(provider: SandboxProvider) -> None:

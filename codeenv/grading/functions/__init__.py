@@ -15,7 +15,7 @@ from codeenv.grading.boxes import Boxes
 from codeenv.grading.functions.plain import encode
 from codeenv.grading.functions.program import command, program
 from codeenv.grading.functions.relay import Frame, Relay
-from codeenv.grading.pytest import Record, _results, expected_tests  # pyright: ignore[reportPrivateUsage]
+from codeenv.grading.records import Record, expected_tests, results_of
 from codeenv.grading.report import Report
 from codeenv.sandbox.api import Sandbox, SandboxError
 from codeenv.sandbox.archive import Archive
@@ -45,7 +45,7 @@ async def run(task: Task, grader: FunctionsGrader, workspace: Archive, boxes: Bo
         if scope.cancelled_caught:
             reason = f"the tests did not end within {grader.timeout:g} s"
     expected = grader.expected or expected_tests(task.tests)
-    results = _results(records, expected, reason)
+    results = results_of(records, expected, reason)
     if not results:
         reason = (
             reason or "; ".join(record.message for record in records if record.kind == "broken") or "no test was found"

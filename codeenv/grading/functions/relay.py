@@ -16,7 +16,7 @@ from anyio.abc import TaskGroup, TaskStatus
 from codeenv.grading.functions.box.codec import MESSAGE_LIMIT
 from codeenv.grading.functions.plain import decode
 from codeenv.grading.functions.program import command, program
-from codeenv.grading.pytest import Record
+from codeenv.grading.records import Record
 from codeenv.sandbox.api import Process, Sandbox, SandboxError
 
 HEADER = struct.Struct("<IcIH")
