@@ -81,6 +81,22 @@ def test_positive():
 def test_negative():
     assert abs(add(-1, -2) + 3) < 0.1
 """
+NEAR = """\
+import unittest
+
+from adding import add
+
+
+class TestAdding(unittest.TestCase):
+    def test_positive(self):
+        self.assertAlmostEqual(add(1, 2), 3)
+
+    def test_negative(self):
+        self.assertAlmostEqual(add(-1, -2), -3)
+
+    def test_by_hand(self):
+        assert abs(add(-5, 2) + 3) < 0.1
+"""
 TEXT = """\
 from adding import render
 
@@ -184,7 +200,7 @@ def tasks_of(kind: str) -> dict[str, Task]:
         grader = {"kind": "command", "command": ("/bin/sh", "check.sh"), "timeout": 4}
         return {"check": _prime(id="check", tests=encoded({"check.sh": CHECK}), grader=grader)}
     texts = {"cases": CASES, "table": TABLE, "plain": PLAIN, "dice": DICE}
-    texts |= {"bounds": BOUNDS, "text": TEXT, "callback": CALLBACK}
+    texts |= {"bounds": BOUNDS, "near": NEAR, "text": TEXT, "callback": CALLBACK}
     made = {name: adding_task(kind, text, id=f"adding/{name}") for name, text in texts.items()}
     return made | {"clock": adding_task(kind, CLOCK, SLOW, id="adding/clock")}
 
@@ -198,6 +214,8 @@ ALIVE: Mapping[str, tuple[str, str]] = {
     "patch_pytest_report": ("plain", "pytest"),
     "patch_random": ("dice", "unittest"),
     "patch_time": ("clock", "unittest"),
+    "equal_by_class": ("near", "unittest"),
+    "equal_by_difference": ("near", "unittest"),
     "equal_float": ("bounds", "pytest"),
     "equal_str": ("text", "pytest"),
     "read_callback": ("callback", "pytest"),
