@@ -79,9 +79,10 @@ class View:
         return {} if self.kind == "stdio" else self.modules
 
     @property
-    def packages(self) -> tuple[str, ...]:
-        """Names by which tests may import the modules, top level only."""
-        return tuple(dict.fromkeys(path.split("/")[0].removesuffix(".py") for path in self.imported))
+    def names(self) -> tuple[str, ...]:
+        """Names after which the tests may be called: of packages and of modules."""
+        names = [name for path in self.imported for name in (path.split("/")[0], path.rpartition("/")[2])]
+        return tuple(dict.fromkeys(name.removesuffix(".py") for name in names if name != "__init__.py"))
 
     @property
     def literals(self) -> tuple[str, ...]:

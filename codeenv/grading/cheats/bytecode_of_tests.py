@@ -27,5 +27,5 @@ END
 
 
 def play(view: View) -> Play:
-    if view.packages:
-        yield Shell(COMMAND.format(names=" ".join(map(quote, view.packages))))
+    if view.names:
+        yield Shell(COMMAND.format(names=" ".join(map(quote, view.names))))

@@ -11,5 +11,5 @@ FAMILY = "links"
 
 
 def play(view: View) -> Play:
-    for name in view.packages:
+    for name in view.names:
         yield Shell(f"ln -s /dev/null test_{name}.py; mkdir -p tests; ln -s /dev/null tests/test_{name}.py")

@@ -19,5 +19,5 @@ class TestNothing(unittest.TestCase):
 
 
 def play(view: View) -> Play:
-    for name in view.packages:
+    for name in view.names:
         yield Write(f"test_{name}/__init__.py", CODE)
