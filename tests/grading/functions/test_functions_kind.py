@@ -236,3 +236,30 @@ class Failing(Watching):
         if self.live_at_creation:
             raise SandboxError("no more boxes", stage="create")
         return await super().open(spec)
+
+
+@pytest.mark.parametrize(
+    "anyio_backend", ["asyncio", ("asyncio", {"use_uvloop": True})], ids=["asyncio", "uvloop"]
+)  # fmt: skip
+async def test_many_at_once_and_cancelled_ones_leave_nothing(provider: SandboxProvider) -> None:
+    watched = Watching(provider)
+    good, endless = (
+        task_of(TESTS.replace("def test_hang", "def hang").replace("def test_leave", "def leave"), SOLUTION),
+        (task_of("from solution import hang\ndef test_x(): hang()", SOLUTION, call_timeout=60)),
+    )
+    await judge(good, watched)
+    before = len(os.listdir("/proc/self/fd"))
+    verdicts: list[Verdict] = []
+
+    async def one() -> None:
+        verdicts.append(await judge(good, watched))
+
+    async with anyio.create_task_group() as group:
+        for _ in range(6):
+            group.start_soon(one)
+    assert [verdict.outcome for verdict in verdicts] == ["solved"] * 6
+    for seconds in (0.0, 0.02, 0.1, 0.4):
+        with anyio.move_on_after(seconds):
+            await judge(endless, watched)
+    assert watched.alive == 0
+    assert len(os.listdir("/proc/self/fd")) == before

@@ -339,8 +339,7 @@ class Decoder:
                 shared.contents[number] = self.data[begin : self.at]
         except CannotCross:
             raise
-        except (KeyError, ValueError, TypeError, IndexError, OverflowError, ArithmeticError, LookupError, ImportError,
-                struct.error, RecursionError, MemoryError) as error:  # fmt: skip
+        except Exception as error:  # whatever its nonsense has led to
             raise CannotCross(f"a malformed message: {type(error).__name__}: {error}"[:500]) from error
         if self.at != self.end:
             raise CannotCross("a malformed message: bytes left over")
@@ -352,6 +351,13 @@ class Decoder:
         if self.at > self.end:
             raise CannotCross("a malformed message: it is cut off")
         return self.data[at : self.at]
+
+    def only(self, kind):
+        """A value of exactly this type: a range in the place of a tuple would never end."""
+        value = self.value()
+        if type(value) is not kind:
+            raise CannotCross(f"a malformed message: no {kind.__name__}")
+        return value
 
     def number(self):
         return U32.unpack(self.take(4))[0]
@@ -400,6 +406,8 @@ class Decoder:
     def empty(self, kind, made_of):
         if kind == b"A":
             numpy = __import__("numpy")
+            if type(made_of) is not tuple or type(made_of[0]) is not str or type(made_of[1]) is not tuple:
+                raise CannotCross("a malformed message: no array")
             dtype, size = numpy.dtype(made_of[0]), 1
             numpy_type(dtype)
             for length in made_of[1]:
@@ -408,6 +416,8 @@ class Decoder:
                 raise CannotCross("a malformed message: an array that is too large")
             return numpy.empty(made_of[1], dtype)
         if kind == b"Q":
+            if type(made_of) not in (int, type(None)):
+                raise CannotCross("a malformed message: no deque")
             return EMPTY[kind]((), made_of)
         return EMPTY[kind]()
 
@@ -418,7 +428,7 @@ class Decoder:
         name = self.value()
         if type(name) is not str or name not in FIELDS:
             raise CannotCross("a malformed message: no such type")
-        fields = self.deeper(self.value)
+        fields = self.deeper(lambda: self.only(tuple))
         module, _, attribute = name.rpartition(".")
         made = getattr(__import__(module), attribute)
         if attribute in ("time", "datetime"):
@@ -427,7 +437,7 @@ class Decoder:
 
     def scalar(self):
         numpy = __import__("numpy")
-        dtype, data = numpy.dtype(self.value()), self.value()
+        dtype, data = numpy.dtype(self.only(str)), self.only(bytes)
         numpy_type(dtype)
         return numpy.frombuffer(data, dtype)[0]
 
@@ -443,7 +453,7 @@ def fill_set(decoder, container):
 
 
 def fill_bytes(decoder, container):
-    container[:] = decoder.value()
+    container[:] = decoder.only(bytes)
 
 
 def fill_pairs(decoder, container):
@@ -467,7 +477,7 @@ def fill_deque(decoder, container):
 
 
 def fill_array(decoder, container):
-    made = __import__("numpy").frombuffer(decoder.value(), container.dtype).reshape(container.shape)
+    made = __import__("numpy").frombuffer(decoder.only(bytes), container.dtype).reshape(container.shape)
     if container.tobytes() != made.tobytes():  # else it may be one that cannot be written to
         container[...] = made
 

@@ -31,6 +31,14 @@ class Fault(BaseException):
     __module__ = "builtins"  # as it is shown
 
 
+def typed(what, *pairs):
+    """The first value, once each is exactly of its type: a range in the place of a tuple would never end."""
+    for value, kind in pairs:
+        if type(value) is not kind:
+            raise CannotCross(f"a malformed message: {what}")
+    return pairs[0][0]
+
+
 class Peer:
     strict = False
 
@@ -300,7 +308,7 @@ class Peer:
         return self.kept[number][0]
 
     def made(self, fields):
-        what, *rest = fields
+        what, *rest = typed("what crossed", (fields, tuple))
         return MAKERS[what](self, *rest)
 
     def made_named(self, module, name):
@@ -320,7 +328,10 @@ class Peer:
         number = description[0]
         found = self.classes.get((self.link.epoch, number))
         if found is None:
-            _, name, module, qualname, doc, bases, *rest = description
+            _, name, module, qualname, doc, bases, *rest = typed("a class", (description, tuple))
+            specials, methods, equality, fields, compared = rest
+            typed("a class", (number, int), *((text, str) for text in (name, module, qualname, doc or "", equality)))
+            typed("a class", *((names, tuple) for names in (bases, specials, methods, fields or (), compared or ())))
             bases = tuple(self.made_class(base) for base in bases)
             found = self.renewed(number, module, qualname) or standin.make_class(
                 self, number, name, module, qualname, doc, bases, *rest
@@ -351,6 +362,8 @@ class Peer:
         return value
 
     def made_function(self, number):
+        typed("a function", (number, int))
+
         def make(ref):
             value = standin.RemoteFunction()
             value._codeenv_ref = ref
@@ -360,6 +373,7 @@ class Peer:
 
     def made_object(self, number, description, hashed, plain):
         cls = self.made_class(description)
+        typed("an object", (number, int), (hashed or 0, int), (plain or (), tuple))
         if not isinstance(cls, RemoteType):  # an instance of a builtin class that is not plain: a generator, say
             cls = self.builtin_class(cls)
         return self.standing(number, lambda ref: standin.make_instance(cls, ref, hashed, plain))
@@ -375,6 +389,7 @@ class Peer:
 
     def made_error(self, number, description, arguments, text, cause, context, suppress, extra):
         cls = self.made_class(description)
+        typed("an exception", (number, int), (arguments, tuple), (text, str), (extra, tuple))
         if not issubclass(cls, BaseException):
             raise CannotCross("an exception that is none")
 

@@ -373,10 +373,14 @@ def make_instance(cls, ref, hashed, plain):
     values = None
     if plain is not None and plain[0] == "fields":
         values, plain = plain[1], None
+        if type(values) is not dict:
+            raise TypeError("no fields")
     if plain is None:
         value = object.__new__(cls)
     else:
         base = PLAIN_BASES[plain[0]]
+        if base not in CHANGEABLE and type(plain[1]) is not base:
+            raise TypeError(f"no {base.__name__}")  # a range, say, that would become a tuple without end
         value = base.__new__(cls) if base in CHANGEABLE else base.__new__(cls, plain[1])
     object.__setattr__(value, ATTRIBUTE, ref)
     object.__setattr__(value, "_codeenv_hash", hashed)
@@ -395,5 +399,5 @@ def make_error(cls, ref, arguments, text, extra):
     if isinstance(cls, RemoteType):
         value.__dict__["_codeenv_text"] = text
     else:
-        value.__dict__.update(dict(extra))
+        value.__dict__.update((name, held) for name, held in extra if name[:1] not in ("", "_"))
     return value

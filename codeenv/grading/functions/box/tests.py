@@ -141,6 +141,8 @@ def call(function, arguments, options):
 
 
 def get(value, name):
+    if type(value).__module__ in ("functools", "operator", "weakref", "_weakref"):
+        raise AttributeError(f"the solution may not use {name!r}: it may lead to what the tests know")
     mocked = type(value).__module__ == "unittest.mock" and name in dir(type(value))
     if type(name) is not str or name.startswith("_") or isinstance(value, CLOSED) or mocked:
         raise AttributeError(f"the solution may not use {name!r} of {type(value).__name__!r} object")
