@@ -159,7 +159,6 @@ def _launch(spec: SandboxSpec, python: BoxPython, packages: Path | None, command
         bwrap = str(Path(at[home]) / Path(bwrap).relative_to(home))
         prefix, fds = namespace.enter(descriptor), (descriptor,)
     arguments = [*_isolation(), *_file_system(spec, python, packages, at)]
-    group = _group(spec)
     own: tuple[int, ...] = ()
     filters = program()
     if filters:
@@ -168,6 +167,12 @@ def _launch(spec: SandboxSpec, python: BoxPython, packages: Path | None, command
         os.close(write)
         own = (read,)
         arguments += ["--seccomp", str(read)]
+    try:
+        group = _group(spec)
+    except BaseException:
+        for descriptor in own:
+            os.close(descriptor)
+        raise
     argv = [*prefix, bwrap, *arguments, "--", *command]
     if group is None:
         return Launch(argv, (*fds, *own), own)

@@ -59,10 +59,7 @@ class LocalSandbox:
         self._stderr = ""
         self._closing = False
         self._destroying = anyio.Lock()
-        try:
-            self._process, ours = launch.start()
-        except OSError as error:
-            raise SandboxError(f"the sandbox process could not be started: {error}", stage="create") from error
+        self._process, ours = launch.start()
         self._channel = Channel(ours)
         self._agent = python.agent
 
@@ -302,7 +299,10 @@ async def start_box(sandbox: Callable[[], LocalSandbox]) -> LocalSandbox:
         limiter = anyio.CapacityLimiter(2 * (os.cpu_count() or 1))
         _starting.set(limiter)
     async with limiter:
-        box = sandbox()
+        try:
+            box = sandbox()
+        except OSError as error:  # no descriptor, no process, no memory is left, or what is to be started is gone
+            raise SandboxError(f"the sandbox process could not be started: {error}", stage="create") from error
         await box.start()
         return box
 
