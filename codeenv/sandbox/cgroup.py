@@ -68,6 +68,9 @@ class Group:
                 return
             time.sleep(0.001)
 
+    def add(self, pid: int) -> None:
+        (self.path / "cgroup.procs").write_text(str(pid))
+
     def out_of_memory(self) -> int:
         """How many processes of the group the kernel has killed for want of memory."""
         for name in ("memory.events", "memory.oom_control"):

@@ -160,9 +160,12 @@ async def test_a_box_that_no_longer_answers_is_lost_for_good(
 ) -> None:
     monkeypatch.setattr(local, "ANSWER_GRACE", 0.3)
     monkeypatch.setattr(local, "CLOSE_SECONDS", 0.5)
+    await (await provider.open(SandboxSpec())).close()
+    before = children()
     async with provider.create(SandboxSpec()) as box:
         assert (await box.exec("sleep 0.2", timeout=0.1)).timed_out
-        stopped = [pid for pid in children() if "-S" in command_line(pid)]
+        stopped = [pid for pid in children() - before if "-S" in command_line(pid)]
+        assert stopped
         for pid in stopped:
             os.kill(pid, signal.SIGSTOP)
         with pytest.raises(SandboxLost, match="no answer in time"):
@@ -286,7 +289,7 @@ async def test_a_bwrap_that_is_not_there_is_a_sandbox_error(
 ) -> None:
     await (await provider.open(SandboxSpec())).close()
     before = traces()
-    monkeypatch.setattr(bubblewrap, "_launch", lambda *_: bubblewrap.Launch(["/no/such/bwrap"]))
+    monkeypatch.setattr(bubblewrap, "find_bwrap", lambda: "/no/such/bwrap")
     with pytest.raises(SandboxError, match="could not be started"):
         await provider.open(SandboxSpec())
     assert_nothing_left(before)

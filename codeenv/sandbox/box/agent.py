@@ -94,9 +94,11 @@ class Agent:
 
 
 def main():
-    contained = os.getpid() == 1
-    memory, processes, disk, milliseconds = (int(value) for value in sys.argv[1:5])
-    folders = sys.argv[5:]
+    serve(os.getpid() == 1, *map(int, sys.argv[1:5]), sys.argv[5:])
+
+
+def serve(contained, memory, processes, disk, milliseconds, folders):
+    """Be the agent of this box. Does not return."""
     end = time.monotonic() + milliseconds / 1000
     close_inherited()
     try:
@@ -139,10 +141,10 @@ def main():
         leave(contained, folders)
 
 
-def close_inherited():
+def close_inherited(kept=(0, 1, 2)):
     """The commands would inherit whatever else the host's processes left open, such as root's mount namespace."""
     for name in os.listdir("/proc/self/fd"):
-        if int(name) > 2:
+        if int(name) not in kept:
             try:
                 os.close(int(name))
             except OSError:
@@ -164,7 +166,3 @@ def leave(contained, folders):
         except OSError:
             pass
     os._exit(0)
-
-
-if __name__ == "__main__":
-    main()
