@@ -15,6 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import BinaryIO
 
 ROOT = Path("/sys/fs/cgroup")
 PREFIX = "codeenv-"
@@ -68,8 +69,10 @@ class Group:
                 return
             time.sleep(0.001)
 
-    def add(self, pid: int) -> None:
-        (self.path / "cgroup.procs").write_text(str(pid))
+    def entrance(self) -> BinaryIO:
+        """To which a process writes `0` to move itself in, with the rights of ours. :raises OSError: no descriptor is
+        left, or the group is gone."""
+        return open(self.path / "cgroup.procs", "wb", buffering=0)
 
     def out_of_memory(self) -> int:
         """How many processes of the group the kernel has killed for want of memory."""

@@ -43,6 +43,7 @@ def nursery_arguments(
     arguments.remove("--disable-userns")
     for name in ("SYS_ADMIN", "SETUID", "SETGID"):
         arguments += ["--cap-add", f"CAP_{name}"]
+    arguments += ["--setenv", "LD_BIND_NOW", "1"]  # else each box would look up the same symbols again
     # A box of root's has another user than its nursery: it walks here as anybody.
     shown = [*python.prefixes, spec.workdir]
     for place in sorted({parent for path in shown for parent in Path(path).parents}):

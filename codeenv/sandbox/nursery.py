@@ -16,14 +16,13 @@ import threading
 import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, nullcontext, suppress
 from dataclasses import dataclass
 from io import FileIO
+from typing import BinaryIO
 
 import anyio
-import anyio.to_thread
 
-from codeenv.sandbox.api import SandboxLost
 from codeenv.sandbox.box.wire import HEADER, pack
 from codeenv.sandbox.cgroup import Group
 from codeenv.sandbox.launch import Outermost
@@ -82,8 +81,11 @@ class Nursery:
         except OSError:
             return False
 
-    def make(self, fields: list[bytes]) -> tuple[socket.socket, socket.socket]:
-        """Our ends of a new box's socket and of its lifeline. :raises OSError: no descriptor is left."""
+    def make(self, fields: list[bytes], entrance: BinaryIO | None) -> tuple[socket.socket, socket.socket]:
+        """Our ends of a new box's socket and of its lifeline; `entrance` is that of its control group.
+
+        :raises OSError: no descriptor is left.
+        """
         user = FIRST_USER + self._made % (USERS - FIRST_USER) if self._range else OWN_USER
         self._made += 1
         held: list[socket.socket] = []
@@ -96,7 +98,8 @@ class Nursery:
             line.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
             request = pack(b"n", 0, [b"%d" % user, *fields])[HEADER:]
             with suppress(BrokenPipeError, ConnectionResetError):  # it is dead: as the new box's sockets will show
-                socket.send_fds(self.control, [request], [theirs.fileno(), end.fileno()])
+                passed = [theirs, end, *([entrance] if entrance else [])]
+                socket.send_fds(self.control, [request], [file.fileno() for file in passed])
             held = [theirs, end]
             return ours, line
         finally:
@@ -137,18 +140,20 @@ class Ward:
 
     greeting = b""
 
-    def __init__(self, nursery: Nursery, line: socket.socket, group: Group | None) -> None:
-        self.pid = 0
-        self._nursery, self._line, self._group = nursery, line, group
+    def __init__(self, nursery: Nursery, line: socket.socket) -> None:
+        self._nursery, self._line = nursery, line
+        self._pid = 0
         self._said = ""
         self._dying = self._gone = False
 
+    @property
+    def pid(self) -> int:
+        while not self._pid and self._take():
+            pass
+        return self._pid
+
     async def settle(self) -> None:
-        while not self.pid:
-            if not await self._hear():
-                raise SandboxLost("the nursery made no box", stage="create")
-        if self._group:
-            await anyio.to_thread.run_sync(self._group.add, self.pid)
+        """It has done so itself, before it is ready."""
 
     async def gone(self, seconds: float | None) -> bool:
         with anyio.move_on_after(seconds) as scope:
@@ -193,11 +198,11 @@ class Ward:
         except OSError:
             return False
         sender = next((struct.unpack("3i", words)[0] for _, kind, words in extra if kind == socket.SCM_CREDENTIALS), 0)
-        if data == BORN and not self.pid:
-            self.pid = sender
+        if data == BORN and not self._pid:
+            self._pid = sender
         elif data == DYING:
             self._dying = True
-        elif data == GONE and sender != self.pid:
+        elif data == GONE and sender != self._pid:
             self._gone = True
         else:
             self._said = (self._said + data.decode("utf-8", "replace")).strip()[-2000:]
@@ -218,11 +223,12 @@ class Berth:
     def start(self) -> tuple[Outermost, socket.socket]:
         try:
             nursery = _nursery(self.key, self.nursery)
-            ours, line = nursery.make(self.fields)
+            with self.group.entrance() if self.group else nullcontext() as entrance:
+                ours, line = nursery.make(self.fields, entrance)
         except BaseException:
             self.on_close()
             raise
-        return Ward(nursery, line, self.group), ours
+        return Ward(nursery, line), ours
 
     def out_of_memory(self) -> int:
         return self.group.out_of_memory() if self.group else 0

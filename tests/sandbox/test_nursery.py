@@ -77,7 +77,7 @@ async def test_a_nursery_has_no_rights_on_the_host_and_nothing_to_tell(boxes: li
     assert status(parent, "NoNewPrivs") == "1"
     assert status(parent, "Seccomp") == "0"
     if os.geteuid() == 0:
-        assert contents(f"/proc/{parent}/environ") == b"PWD=/\0"
+        assert contents(f"/proc/{parent}/environ") == b"LD_BIND_NOW=1\0PWD=/\0"
         for box in boxes:
             assert status(parent, "Uid") != status(box.pid, "Uid")  # type: ignore[attr-defined]
 

@@ -94,22 +94,19 @@ class Agent:
 
 
 def main():
+    close_inherited()
+    reset_signals()
     serve(os.getpid() == 1, *map(int, sys.argv[1:5]), sys.argv[5:])
 
 
 def serve(contained, memory, processes, disk, milliseconds, folders):
     """Be the agent of this box. Does not return."""
     end = time.monotonic() + milliseconds / 1000
-    close_inherited()
     try:
         with open("/proc/self/oom_score_adj", "w") as file:
             file.write("500")  # when the host runs out of memory, boxes go before the programs that use them
     except OSError:
         pass  # it is higher already
-    for number in range(1, _signal.NSIG):
-        # What whoever started us ignored (nohup, a background job), commands would inherit.
-        if number not in (_signal.SIGPIPE, SIGXFSZ) and _signal.getsignal(number) == _signal.SIG_IGN:
-            _signal.signal(number, _signal.SIG_DFL)
     prctl(PR_SET_DUMPABLE, 0)
     prctl(PR_SET_CHILD_SUBREAPER, 1)
     os.umask(0o022)
@@ -141,14 +138,21 @@ def serve(contained, memory, processes, disk, milliseconds, folders):
         leave(contained, folders)
 
 
-def close_inherited(kept=(0, 1, 2)):
+def close_inherited():
     """The commands would inherit whatever else the host's processes left open, such as root's mount namespace."""
     for name in os.listdir("/proc/self/fd"):
-        if int(name) not in kept:
+        if int(name) > 2:
             try:
                 os.close(int(name))
             except OSError:
                 pass  # the listing's own
+
+
+def reset_signals():
+    """What whoever started us ignored (nohup, a background job), commands would inherit."""
+    for number in range(1, _signal.NSIG):
+        if number not in (_signal.SIGPIPE, SIGXFSZ) and _signal.getsignal(number) == _signal.SIG_IGN:
+            _signal.signal(number, _signal.SIG_DFL)
 
 
 def leave(contained, folders):

@@ -6,6 +6,7 @@ command ends by itself the supervisor leaves and the daemons live on as children
 """
 
 import _signal
+import errno
 import os
 import select
 import time
@@ -13,14 +14,14 @@ import time
 from codeenv.sandbox.box.output import CHUNK, Tail, read_some
 from codeenv.sandbox.box.processes import (
     PR_SET_CHILD_SUBREAPER,
-    alive,
-    become,
     children,
+    confine,
     exit_code,
     family,
     is_still,
     prctl,
     send_signal,
+    spawn,
 )
 
 SETTLE_SECONDS = 1.0  # how long a killed tree may take to vanish before everything in the box is killed
@@ -37,7 +38,7 @@ class Execution:
         self.streams = {}  # descriptor -> Tail
         self.out = Tail(int(limit), os.fsdecode(save_path), int(save_limit))
         self.err = self.out if combine == b"1" else Tail(int(limit), "", 0)
-        self.supervisor = self.main = 0  # pids; 0 once it is known to be gone, or not known yet
+        self.supervisor = self.main = 0  # pids; 0 once it is gone; of the command, known once its supervisor is gone
         self.status_fd = self.stdin_fd = -1
         self.status = b""
         self.exit_code = None
@@ -100,16 +101,22 @@ class Commands:
         prctl(PR_SET_CHILD_SUBREAPER, 1)
         for fd in agents:
             os.close(fd)
-        main = os.fork()
-        if main == 0:
-            become(status_w, in_r, out_w, err_w, cwd, argv, env, self.limits)
-        for fd in {0, 1, 2, in_r, out_w, err_w}:
-            os.close(fd)
-        while True:
-            pid, status = os.waitpid(-1, 0)
-            if pid == main:
-                break
-        os.write(status_w, exit_code(status).to_bytes(4, "big"))
+        try:
+            os.chdir(cwd)
+            confine(self.limits)
+            main = spawn(argv, env, (in_r, out_w, err_w))
+        except OSError as error:
+            os.write(err_w, f"codeenv: cannot run {ascii(os.fsdecode(argv[0]))[:200]}: {error.strerror}\n".encode())
+            code = 127 if error.errno in (errno.ENOENT, errno.ENOTDIR) else 126
+        else:
+            for fd in {0, 1, 2, in_r, out_w, err_w}:
+                os.close(fd)
+            while True:
+                pid, status = os.waitpid(-1, 0)
+                if pid == main:
+                    break
+            code = exit_code(status)
+        os.write(status_w, code.to_bytes(4, "big"))
         os._exit(0)
 
     # --- events of the agent's loop -------------------------------------------------------------------------
@@ -146,20 +153,18 @@ class Commands:
                 del execution.streams[fd]
 
     def on_status(self, execution, fd):
-        """The command tells its pid before it starts, its supervisor the exit code: 4 bytes each."""
+        """The supervisor tells the exit code: 4 bytes."""
         data = read_some(fd)
         if data is None:
             return
         execution.status += data
-        if len(execution.status) >= 4 and not execution.main:
-            execution.main = int.from_bytes(execution.status[:4], "big")
-        if len(execution.status) >= 8:
-            execution.exit_code = int.from_bytes(execution.status[4:8], "big")
+        if len(execution.status) >= 4:
+            execution.exit_code = int.from_bytes(execution.status[:4], "big")
             self.finish(execution)
         elif not data:  # the supervisor was killed: reap() will see the command's own end, if it still runs
             self.forget(fd)
             execution.status_fd = -1
-            if not execution.main or not alive(execution.main):
+            if not execution.supervisor and not execution.main:
                 self.finish(execution)
 
     def on_stdin(self, execution, fd):
@@ -184,6 +189,11 @@ class Commands:
             for execution in list(self.running.values()):
                 if execution.supervisor == pid:
                     execution.supervisor = 0
+                    if os.WIFSIGNALED(status):
+                        # Its children are ours now, dead or alive, and the command is the first that it had.
+                        execution.main = min(self.orphans(execution), default=0)
+                    if execution.status_fd < 0 and not execution.main:
+                        self.finish(execution)
                 elif execution.main == pid:  # only when its supervisor was killed, else that one reaps it
                     execution.exit_code = exit_code(status)
                     self.finish(execution)
@@ -207,7 +217,7 @@ class Commands:
         self.forget(execution.status_fd)
         self.forget(execution.stdin_fd)
         seconds = time.monotonic() - execution.started
-        notice = execution.notice or self.make_room()[1]
+        notice = execution.notice or self.make_room(execution.supervisor)[1]
         out, err = execution.out, execution.err
         fields = [
             b"%d" % (128 + 9 if execution.exit_code is None else execution.exit_code),
@@ -266,9 +276,18 @@ class Commands:
         ours: they are all that was not there before and is no other command's."""
         if execution.supervisor:
             return [pid for pid in family({execution.supervisor}) if pid != execution.supervisor]
-        others = [pid for e in self.running.values() if e is not execution for pid in (e.supervisor, e.main) if pid]
-        kept = {os.getpid(), *family(execution.earlier + others)}
+        kept = self.kept(execution)
         return [pid for pid in family({os.getpid()}) if pid not in kept]
+
+    def orphans(self, execution):
+        kept = self.kept(execution)
+        return [pid for pid in children() if pid not in kept]
+
+    def kept(self, execution):
+        """Pids of ourselves and of all that is not this command's, given that its supervisor is gone."""
+        others = [pid for e in self.running.values() if e is not execution for pid in (e.supervisor, e.main) if pid]
+        roots = [os.getpid(), *execution.earlier, *others]
+        return {*roots, *family(roots[1:])}
 
     def kill_all(self):
         """Kill every other process of the box; in an uncontained run, everything that we started."""
@@ -286,17 +305,19 @@ class Commands:
             self.reap()
             time.sleep(0.001)
 
-    def make_room(self):
+    def make_room(self, leaving=0):
         """When what earlier commands left behind has used up the process limit, kill it: the next command could
-        not start anything. Returns the pids of our own children, and what was done, for the model to
-        read."""
-        if not self.running and self.contained and self.processes:
+        not start anything. `leaving` is the pid of a child that is about to end. Returns the pids of our own children,
+        and what was done, for the model to read."""
+        own = children()
+        left = [pid for pid in own if pid != leaving]  # who descends from none of these is no more
+        if left and not self.running and self.contained and self.processes:
             count = sum(name.isdigit() for name in os.listdir("/proc"))
             if count > self.processes - 4:
                 self.kill_all()
                 text = b"the limit of %d processes was reached: all processes left in the background were killed"
                 return children(), text % self.processes
-        return children(), b""
+        return own, b""
 
 
 def pipe(reading, writing):

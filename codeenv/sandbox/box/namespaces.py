@@ -3,6 +3,8 @@
 import _ctypes
 import os
 
+from codeenv.sandbox.box.processes import prctl
+
 NEW_MOUNTS, NEW_CGROUP, NEW_USER = 0x00020000, 0x02000000, 0x10000000
 NEW_OTHERS = 0x04000000 | 0x08000000 | 0x20000000 | 0x40000000  # host name, IPC, processes, network
 SIGCHLD = 17
@@ -26,12 +28,12 @@ class Function(_ctypes.CFuncPtr):
 
 
 LIBC = _ctypes.dlopen(None, 0)
+FUNCTIONS = {name: Function(_ctypes.dlsym(LIBC, name)) for name in ("syscall", "mount", "unshare", "capset", "prctl")}
 
 
 def call(name, *values):
     """:raises OSError: it failed."""
-    function = Function(_ctypes.dlsym(LIBC, name))
-    answer = function(*(Long(value) if isinstance(value, int) else Text(value) for value in values))
+    answer = FUNCTIONS[name](*(Long(value) if isinstance(value, int) else Text(value) for value in values))
     if answer & 0xFFFFFFFF == 0xFFFFFFFF:
         code = _ctypes.get_errno()
         raise OSError(code, f"{name}: {os.strerror(code)}")
@@ -58,9 +60,7 @@ def set_capabilities(numbers=()):
     """Keep these alone; of a process without any, no program that it executes can gain one either."""
     if not numbers:
         for number in range(64):
-            try:
-                call("prctl", PR_CAPBSET_DROP, number, 0, 0, 0)
-            except OSError:
+            if prctl(PR_CAPBSET_DROP, number):
                 break  # the kernel knows no more
     mask = sum(1 << number for number in numbers)
     low, high = (mask & 0xFFFFFFFF).to_bytes(4, "little"), (mask >> 32).to_bytes(4, "little")

@@ -11,6 +11,7 @@ news of birth and death, and whose closing by the host is the order to end the b
 import _signal
 import _socket
 import fcntl
+import gc
 import os
 import resource
 import select
@@ -34,6 +35,7 @@ class Nursery:
         self.poll.register(1, select.POLLIN)
         self.lifelines = {}  # descriptor -> the Box
         self.deaths = {}  # descriptor of a box's process 1 -> the Box
+        self.highest = 0  # descriptor that we have had
 
     def run(self):
         while True:
@@ -46,7 +48,7 @@ class Nursery:
                     self.on_death(fd)
 
     def on_request(self):
-        data, rights, _, _ = self.control.recvmsg(65536, _socket.CMSG_SPACE(8), _socket.MSG_CMSG_CLOEXEC)
+        data, rights, _, _ = self.control.recvmsg(65536, _socket.CMSG_SPACE(12), _socket.MSG_CMSG_CLOEXEC)
         if not data:
             os._exit(0)  # the host is gone or has no more use for us
         words = b"".join(words for _, _, words in rights)
@@ -55,10 +57,10 @@ class Nursery:
             for fd in fds:
                 os.close(fd)
             return
-        sock, lifeline = fds
+        sock, lifeline = fds[:2]
         line = _socket.socket(fileno=lifeline)
         try:
-            pid = self.fork(sock, lifeline, unpack(data))
+            pid = self.fork(fds, unpack(data))
         except OSError as error:
             tell(line, f"no box could be made: {error}".encode())
             tell(line, GONE)
@@ -66,18 +68,23 @@ class Nursery:
             os.close(sock)
         else:
             box = Box(pid, os.pidfd_open(pid), sock, line)
+            self.highest = max(self.highest, box.death)
             self.lifelines[lifeline] = self.deaths[box.death] = box
             self.poll.register(lifeline, HANG_UP)
             self.poll.register(box.death, select.POLLIN)
+        finally:
+            for fd in fds[2:]:
+                os.close(fd)
 
-    def fork(self, sock, lifeline, fields):
+    def fork(self, fds, fields):
         read, write = os.pipe()
+        self.highest = max(self.highest, read, write, *fds)
         try:
             pid = ns.clone(ns.NEW_USER | ns.NEW_MOUNTS | ns.NEW_OTHERS)
             if pid == 0:
                 try:
                     os.close(write)
-                    become_box(read, sock, lifeline, *fields)
+                    become_box(self.highest, read, fds, *fields)
                 except BaseException as error:
                     os.write(2, f"the box could not be set up: {error}".encode())
                 finally:
@@ -146,12 +153,17 @@ def set_maps(pid, inside, outside):
             os.close(fd)
 
 
-def become_box(mapped, sock, lifeline, user, workdir, disk, shm, home, numbers, program):
-    for number, fd in enumerate((sock, sock, lifeline)):
+def become_box(highest, mapped, fds, user, workdir, disk, shm, home, numbers, program):
+    sock, lifeline, *group = fds
+    kept = [os.dup(fd) for fd in (sock, sock, lifeline, mapped, *group)]  # whose numbers are none of those to be set
+    for number, fd in enumerate(kept):
         os.dup2(fd, number)
-    agent.close_inherited((0, 1, 2, mapped))  # the other boxes' first of all
-    if os.read(mapped, 1) != GO:
+    os.closerange(len(kept), highest + len(kept) + 1)  # the other boxes' first of all
+    if os.read(3, 1) != GO:
         return
+    for fd in range(4, len(kept)):
+        os.write(fd, b"0")  # ourselves, into our control group
+    os.closerange(3, len(kept))
     os.setsid()
     os.nice(5)  # all that runs in boxes yields to the host
     os.setresgid(0, 0, 0)
@@ -160,7 +172,6 @@ def become_box(mapped, sock, lifeline, user, workdir, disk, shm, home, numbers, 
     _socket.sethostname("sandbox")
     loopback_up()
     set_up_files(os.fsdecode(workdir), disk, shm)
-    os.write(2, BORN)
     ns.call("unshare", ns.NEW_CGROUP)
     with open("/proc/sys/user/max_user_namespaces", "w") as file:
         file.write("1")  # the next one, in which we have no hold on the namespaces made so far
@@ -172,6 +183,7 @@ def become_box(mapped, sock, lifeline, user, workdir, disk, shm, home, numbers, 
     os.chdir(workdir)
     if program:
         ns.filter_calls(program)
+    os.write(2, BORN)
     agent.serve(True, *map(int, numbers.split()), [os.fsdecode(home)])
 
 
@@ -209,4 +221,6 @@ def main():
     agent.close_inherited()
     most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    agent.reset_signals()
+    gc.freeze()  # or a collection in a box would write to, and so copy, all the memory that it shares with us
     Nursery().run()

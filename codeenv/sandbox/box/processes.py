@@ -41,10 +41,6 @@ def send_signal(pid, number):
         pass
 
 
-def alive(pid):
-    return os.path.exists(f"/proc/{pid}")
-
-
 def is_still(pid):
     """Whether it runs no more: a signal to stop or die takes effect only when the process next looks."""
     try:
@@ -81,15 +77,24 @@ def family(roots):
     return [pid for pid in dict.fromkeys(found) if pid in living]
 
 
-def execute(argv, env):
-    """`os.execvpe`, which would import a module first, in every new process. :raises OSError: it cannot be run."""
+def spawn(argv, env, streams):
+    """Start a program in a session of its own, its standard streams these three descriptors; its pid.
+
+    Not by fork and exec: a fork of Python copies half its memory, page by page. As `os.posix_spawnp`, which
+    would search our PATH instead of the program's. :raises OSError: it cannot be run.
+    """
     name = argv[0]
-    if b"/" in name:
-        os.execve(name, argv, env)
+    folders = [b""] if b"/" in name else env.get(b"PATH", b"/bin:/usr/bin").split(b":")
     failure = FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
-    for folder in env.get(b"PATH", b"/bin:/usr/bin").split(b":"):
+    for path in (os.path.join(folder, name) for folder in folders):
+        if len(folders) > 1 and not os.path.exists(path):
+            continue
         try:
-            os.execve(os.path.join(folder, name), argv, env)
+            return os.posix_spawn(
+                path, argv, env, setsid=True,
+                file_actions=[(os.POSIX_SPAWN_DUP2, fd, number) for number, fd in enumerate(streams)],
+                setsigdef=(_signal.SIGPIPE, _signal.SIGINT, SIGXFSZ),  # Python ignores some of these
+            )  # fmt: skip
         except (FileNotFoundError, NotADirectoryError):
             continue
         except PermissionError as error:
@@ -97,23 +102,10 @@ def execute(argv, env):
     raise failure
 
 
-def become(status_w, in_r, out_w, err_w, cwd, argv, env, limits):
-    """Turn this process into the command. Does not return."""
-    os.setsid()
-    os.write(status_w, os.getpid().to_bytes(4, "big"))  # before the command can kill whoever might tell it for us
-    os.dup2(in_r, 0)
-    os.dup2(out_w, 1)
-    os.dup2(err_w, 2)
-    try:
-        os.chdir(cwd)
-        for name, value in limits:
-            hard = resource.getrlimit(name)[1]
-            top = value if hard == resource.RLIM_INFINITY else min(value, hard)
-            resource.setrlimit(name, (top, top))
-        os.nice(5)  # a busy command may not starve the agent
-        for number in (_signal.SIGPIPE, _signal.SIGINT, SIGXFSZ):  # Python ignores some of these
-            _signal.signal(number, _signal.SIG_DFL)
-        execute(argv, env)
-    except OSError as error:
-        os.write(2, f"codeenv: cannot run {ascii(os.fsdecode(argv[0]))[:200]}: {error.strerror}\n".encode())
-        os._exit(127 if error.errno in (errno.ENOENT, errno.ENOTDIR) else 126)
+def confine(limits):
+    """Put ourselves, and so what we start, under these limits."""
+    for name, value in limits:
+        hard = resource.getrlimit(name)[1]
+        top = value if hard == resource.RLIM_INFINITY else min(value, hard)
+        resource.setrlimit(name, (top, top))
+    os.nice(5)  # a busy command may not starve the agent
