@@ -224,16 +224,15 @@ def _berth(spec: SandboxSpec, python: BoxPython, packages: Path | None, numbers:
     bwrap = find_bwrap()
 
     def start(info: int, wait: int) -> Start:
-        arguments = nursery_arguments(spec, python, packages, None)
-        command = python.run("nursery")
+        command = ["--info-fd", str(info), "--", *python.run("nursery")]
         if os.geteuid():
-            return Start([bwrap, *arguments, "--", *command], (), python.agent, None)
+            return Start([bwrap, *nursery_arguments(spec, python, packages, None), *command], (), python.agent, None)
         descriptor, at, inner = _root_view(bwrap, python, packages)
         first = namespace.first_of(USERS)
         prefix = namespace.enter(descriptor, first + OWN_USER)
         arguments = nursery_arguments(spec, python, packages, at)
-        arguments += ["--info-fd", str(info), "--userns-block-fd", str(wait)]
-        return Start([*prefix, inner, *arguments, "--", *command], (descriptor,), python.agent, first)
+        arguments += ["--userns-block-fd", str(wait)]
+        return Start([*prefix, inner, *arguments, *command], (descriptor,), python.agent, first)
 
     # By identity: what was bound once and made anew since under its old name would be seen as it was for ever.
     seen = [os.stat(path) for path in [*shown(python, packages), *host_etc()]]

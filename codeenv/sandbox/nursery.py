@@ -46,6 +46,7 @@ class Start:
 
 class Nursery:
     def __init__(self, start: Callable[[int, int], Start]) -> None:
+        self.first: int | None = None
         with ExitStack() as held:
             info_read, info_write = (held.enter_context(file) for file in _pipe())
             wait_read, wait_write = (held.enter_context(file) for file in _pipe())
@@ -64,13 +65,22 @@ class Nursery:
                 [*how.argv, str(theirs.fileno())], stdin=code, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
                 env={}, pass_fds=(*how.pass_fds, *own), cwd="/", start_new_session=True,
             )  # fmt: skip
+            try:
+                info_write.close()
+                pid = _pid_from(info_read.fileno())
+                # Its process 1, which ends after all that is in it: the one that we have started may end before.
+                self.first = os.pidfd_open(pid) if pid else None
+                if pid and how.first_user is not None:
+                    for name in ("uid_map", "gid_map"):
+                        with open(f"/proc/{pid}/{name}", "w") as file:
+                            file.write(f"0 {how.first_user} {USERS}")
+                    wait_write.write(GO)
+            except BaseException:
+                _end(os.getpid(), self.process, self.control, self.first)
+                raise
             unused.pop_all()
-            weakref.finalize(self, _end, os.getpid(), self.process, self.control)
-            info_write.close()
+            weakref.finalize(self, _end, os.getpid(), self.process, self.control, self.first)
             self._made, self._range = 0, how.first_user is not None
-            if how.first_user is not None:
-                _give_users(info_read.fileno(), how.first_user)
-                wait_write.write(GO)
 
     @property
     def alive(self) -> bool:
@@ -80,6 +90,18 @@ class Nursery:
             return True
         except OSError:
             return False
+
+    @property
+    def ended(self) -> bool:
+        """Whether no process of its boxes is left either."""
+        if self.first is None:
+            return self.process.poll() is not None
+        watch = select.poll()
+        watch.register(self.first, select.POLLIN)
+        return bool(watch.poll(0))
+
+    def kill(self) -> None:
+        self.process.kill()
 
     def make(self, fields: list[bytes], entrance: BinaryIO | None) -> tuple[socket.socket, socket.socket]:
         """Our ends of a new box's socket and of its lifeline; `entrance` is that of its control group.
@@ -112,27 +134,26 @@ def _pipe() -> tuple[FileIO, FileIO]:
     return FileIO(read, "rb"), FileIO(write, "wb")
 
 
-def _give_users(info: int, first: int) -> None:
+def _pid_from(info: int) -> int | None:
+    """Of bwrap's child, as bwrap tells it; None when it has failed, and says why."""
     text = b""
     while b"}" not in text:
         more = os.read(info, 4096)
         if not more:
-            return  # it has failed, and says why
+            return None
         text += more
-    pid = json.loads(text)["child-pid"]
-    for name in ("uid_map", "gid_map"):
-        with open(f"/proc/{pid}/{name}", "w") as file:
-            file.write(f"0 {first} {USERS}")
+    return json.loads(text)["child-pid"]
 
 
-def _end(owner: int, process: subprocess.Popen[bytes], control: socket.socket) -> None:
+def _end(owner: int, process: subprocess.Popen[bytes], control: socket.socket, first: int | None) -> None:
     control.close()
-    if os.getpid() != owner:
-        return  # a fork of the process whose nursery it is
-    process.kill()
-    process.wait()
-    if process.stderr:
-        process.stderr.close()
+    if os.getpid() == owner:  # else a fork of the process whose nursery it is
+        process.kill()
+        process.wait()
+        if process.stderr:
+            process.stderr.close()
+    if first is not None:
+        os.close(first)
 
 
 class Ward:
@@ -163,14 +184,14 @@ class Ward:
                 pass  # the nursery is dead
             while not self._gone and await self._hear():
                 pass
-            while not self._gone and not self._nursery.alive and self._nursery.process.poll() is None:  # noqa: ASYNC110
-                await anyio.sleep(0.002)  # its boxes die before it
+            while not self._gone and not self._nursery.alive and not self._nursery.ended:  # noqa: ASYNC110
+                await anyio.sleep(0.002)
         return not scope.cancelled_caught
 
     def kill(self) -> None:
         """Of itself it is dying; a nursery that does not even say so answers nobody any more."""
         if not self._dying:
-            self._nursery.process.kill()
+            self._nursery.kill()
 
     def said(self) -> str:
         while self._take():

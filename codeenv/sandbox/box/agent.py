@@ -21,6 +21,7 @@ from codeenv.sandbox.box.processes import (
     PR_SET_CHILD_SUBREAPER,
     PR_SET_DUMPABLE,
     SIGXFSZ,
+    confine,
     family,
     prctl,
     send_signal,
@@ -113,12 +114,15 @@ def serve(contained, memory, processes, disk, milliseconds, folders):
     for folder in folders:
         os.makedirs(folder, exist_ok=True)
     limits = [(resource.RLIMIT_CORE, 0), (resource.RLIMIT_NOFILE, 4096)]
-    if memory:
-        limits.append((resource.RLIMIT_AS, memory))
     if disk:
         limits.append((resource.RLIMIT_FSIZE, disk))
-    if processes and contained:
-        limits.append((resource.RLIMIT_NPROC, processes))
+    if contained:
+        if processes:
+            limits.append((resource.RLIMIT_NPROC, processes))
+        confine(limits)  # ourselves, and so all that will be
+        limits = []
+    if memory:
+        limits.append((resource.RLIMIT_AS, memory))
     os.set_blocking(1, True)
 
     def on_alarm(*_):

@@ -8,6 +8,7 @@ import resource
 
 PR_SET_DUMPABLE, PR_SET_CHILD_SUBREAPER = 4, 36
 SIGXFSZ = 25
+IGNORED = (_signal.SIGPIPE, _signal.SIGINT, SIGXFSZ)  # by Python, some of them
 
 
 def libc(name):
@@ -39,6 +40,10 @@ def send_signal(pid, number):
         os.kill(pid, number)
     except OSError:
         pass
+
+
+def alive(pid):
+    return os.path.exists(f"/proc/{pid}")
 
 
 def is_still(pid):
@@ -77,12 +82,41 @@ def family(roots):
     return [pid for pid in dict.fromkeys(found) if pid in living]
 
 
-def spawn(argv, env, streams):
-    """Start a program in a session of its own, its standard streams these three descriptors; its pid.
+def launch(argv, env, streams):
+    """Start the command in a session of its own, its standard streams these three descriptors: its pid; or 0 when it
+    cannot be run, the reason on its standard error and the exit code that a shell has for that.
 
-    Not by fork and exec: a fork of Python copies half its memory, page by page. As `os.posix_spawnp`, which
-    would search our PATH instead of the program's. :raises OSError: it cannot be run.
+    Not by fork and exec: a fork of Python copies half its memory, page by page.
     """
+
+    def spawn(path, argv, env):
+        return os.posix_spawn(
+            path, argv, env, setsid=True, setsigdef=IGNORED,
+            file_actions=[(os.POSIX_SPAWN_DUP2, fd, number) for number, fd in enumerate(streams)],
+        )  # fmt: skip
+
+    try:
+        return on_path(spawn, argv, env), None
+    except OSError as error:
+        return 0, excuse(argv, streams[2], error)
+
+
+def become(argv, env, streams):
+    """The same in a process of ours, which becomes the command. Does not return."""
+    os.setsid()
+    for number, fd in enumerate(streams):
+        os.dup2(fd, number)
+    for number in IGNORED:
+        _signal.signal(number, _signal.SIG_DFL)
+    try:
+        on_path(os.execve, argv, env)
+    except OSError as error:
+        os._exit(excuse(argv, 2, error))
+
+
+def on_path(start, argv, env):
+    """As `os.posix_spawnp` and `os.execvpe` search, of which one takes the wrong PATH and the other imports a module
+    first, in every new process. :raises OSError: it cannot be run."""
     name = argv[0]
     folders = [b""] if b"/" in name else env.get(b"PATH", b"/bin:/usr/bin").split(b":")
     failure = FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
@@ -90,16 +124,17 @@ def spawn(argv, env, streams):
         if len(folders) > 1 and not os.path.exists(path):
             continue
         try:
-            return os.posix_spawn(
-                path, argv, env, setsid=True,
-                file_actions=[(os.POSIX_SPAWN_DUP2, fd, number) for number, fd in enumerate(streams)],
-                setsigdef=(_signal.SIGPIPE, _signal.SIGINT, SIGXFSZ),  # Python ignores some of these
-            )  # fmt: skip
+            return start(path, argv, env)
         except (FileNotFoundError, NotADirectoryError):
             continue
         except PermissionError as error:
             failure = error  # another of that name may still be runnable
     raise failure
+
+
+def excuse(argv, stderr, error):
+    os.write(stderr, f"codeenv: cannot run {ascii(os.fsdecode(argv[0]))[:200]}: {error.strerror}\n".encode())
+    return 127 if error.errno in (errno.ENOENT, errno.ENOTDIR) else 126
 
 
 def confine(limits):
@@ -108,4 +143,3 @@ def confine(limits):
         hard = resource.getrlimit(name)[1]
         top = value if hard == resource.RLIM_INFINITY else min(value, hard)
         resource.setrlimit(name, (top, top))
-    os.nice(5)  # a busy command may not starve the agent
