@@ -28,6 +28,8 @@ from codeenv.sandbox.box.processes import (
 )
 from codeenv.sandbox.box.wire import frames, pack, unpack
 
+ROOMY = 1 << 30  # bytes of address space that we can do with as well as any command
+
 
 class Agent:
     def __init__(self, contained, processes, limits, end):
@@ -116,13 +118,14 @@ def serve(contained, memory, processes, disk, milliseconds, folders):
     limits = [(resource.RLIMIT_CORE, 0), (resource.RLIMIT_NOFILE, 4096)]
     if disk:
         limits.append((resource.RLIMIT_FSIZE, disk))
+    if memory:
+        limits.append((resource.RLIMIT_AS, memory))
     if contained:
         if processes:
             limits.append((resource.RLIMIT_NPROC, processes))
-        confine(limits)  # ourselves, and so all that will be
-        limits = []
-    if memory:
-        limits.append((resource.RLIMIT_AS, memory))
+        if not 0 < memory < ROOMY:
+            confine(limits)  # ourselves, and so all that will be
+            limits = []
     os.set_blocking(1, True)
 
     def on_alarm(*_):
