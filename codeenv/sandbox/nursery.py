@@ -32,6 +32,7 @@ KEPT = 8  # nurseries of a thread
 USERS = 65_536  # of the host, that one nursery of root's hands out
 OWN_USER, FIRST_USER = 1000, 2000
 MESSAGE = 65_536
+START_SECONDS = 10  # that bwrap may take to say what it has started: about 0.02 elsewhere
 
 
 @dataclass(frozen=True)
@@ -137,8 +138,10 @@ def _pipe() -> tuple[FileIO, FileIO]:
 def _pid_from(info: int) -> int | None:
     """Of bwrap's child, as bwrap tells it; None when it has failed, and says why."""
     text = b""
+    watch = select.poll()
+    watch.register(info, select.POLLIN)
     while b"}" not in text:
-        more = os.read(info, 4096)
+        more = os.read(info, 4096) if watch.poll(START_SECONDS * 1000) else b""
         if not more:
             return None
         text += more
