@@ -118,6 +118,7 @@ async def main() -> None:
         "bare": bare,
         "no isolation": ours(get_provider("unsafe-subprocess")),
         "bubblewrap": ours(get_provider("bubblewrap")),
+        "bubblewrap, each box started": ours(get_provider("bubblewrap", fork=False)),
     }
     local = inspect_local()
     if local:

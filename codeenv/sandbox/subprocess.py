@@ -66,12 +66,17 @@ class SubprocessProvider:
             numbers = [spec.memory_mb * MiB, 0, 0, round(spec.ttl_seconds * 1000)]
             command = [*python.command, *map(str, numbers), workdir, home, scratch, str(root)]
             env = {"HOME": home, "TMPDIR": scratch, **({"PYTHONPATH": str(packages)} if packages else {}), **spec.env}
-            launch = Launch(
-                command, workdir=workdir, scratch=scratch, on_close=lambda: shutil.rmtree(root, ignore_errors=True)
-            )
+            launch = Launch(command, python.agent, workdir=workdir, scratch=scratch, on_close=lambda: _remove(root))
             return LocalSandbox(spec.model_copy(update={"env": env}), python, launch)
 
         return await start_box(make)
+
+
+def _remove(root: Path) -> None:
+    try:
+        root.rmdir()  # of a box that was never there: to look inside takes a descriptor, and there may be none
+    except OSError:
+        shutil.rmtree(root, ignore_errors=True)
 
 
 def _refuse(spec: SandboxSpec) -> None:

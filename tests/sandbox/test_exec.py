@@ -122,16 +122,35 @@ async def test_whatever_asks_finds_the_end_of_its_input(box: Sandbox, command: s
         ("kill -9 $$", 5, 137),
         ("kill -TERM $$", 5, 143),
         ("kill -9 $PPID; sleep 0.1; exit 7", 5, 7),
-        ("kill -STOP $PPID; exit 8", 0.3, 137),
         ("while :; do :; done", 0.2, 137),
         ("trap '' TERM INT HUP; while :; do sleep 0.01; done", 0.2, 137),
     ],
-    ids=["exit", "exec-sleep", "kill-self", "term-self", "kill-supervisor", "stop-supervisor", "loop", "trap"],
+    ids=["exit", "exec-sleep", "kill-self", "term-self", "kill-parent", "loop", "trap"],
 )
-async def test_the_next_command_works_after(any_box: Sandbox, command: str, timeout: float, exit_code: int) -> None:
+@pytest.mark.parametrize("daemons", [False, True], ids=["alone", "beside-a-daemon"])
+async def test_the_next_command_works_after(
+    any_box: Sandbox, command: str, timeout: float, exit_code: int, daemons: bool
+) -> None:
+    if daemons:
+        await any_box.exec("setsid sleep 97 &")
     result = await any_box.exec(command, timeout=timeout)
     assert result.exit_code == exit_code
     assert result.timed_out == (timeout < 1)
+    assert (await any_box.exec("echo fine; exit 4")).stdout == b"fine\n"
+
+
+async def test_a_command_that_kills_its_supervisor_may_end_at_once(any_box: Sandbox) -> None:
+    await any_box.exec("setsid sleep 97 &")
+    for _ in range(10):
+        result = await any_box.exec("kill -9 $PPID; exit 9", timeout=5)
+        assert result.exit_code in (9, 137)  # the supervisor may have taken note of the end, and died with it
+        assert not result.timed_out
+
+
+async def test_a_command_that_stops_its_supervisor_runs_out_of_time(any_box: Sandbox) -> None:
+    await any_box.exec("setsid sleep 97 &")
+    result = await any_box.exec("kill -STOP $PPID; exit 8", timeout=0.3)
+    assert (result.exit_code, result.timed_out) == (137, True)
     assert (await any_box.exec("echo fine; exit 4")).stdout == b"fine\n"
 
 
@@ -235,6 +254,19 @@ async def test_a_timeout_kills_what_the_command_started_but_no_earlier_daemon(
             group.start_soon(run, name, command)
     assert {entry.path for entry in await any_box.list_files()} == {"earlier", *commands}  # they all ran
     assert (await any_box.exec("rm -f *; sleep 0.25; ls")).stdout == b"earlier\n"
+
+
+async def test_a_timeout_spares_a_daemon_that_another_command_left_meanwhile(any_box: Sandbox) -> None:
+    async def first() -> None:
+        command = f"setsid sh -c '{TICK.format('own')}' & touch started; sleep 99"
+        assert (await any_box.exec(command, timeout=1)).timed_out
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(first)
+        waiting = "until [ -e started ]; do sleep 0.02; done"
+        await any_box.exec(f"{waiting}; setsid sh -c '{TICK.format('spared')}' & wait", timeout=0.3)
+        await any_box.exec(f"{waiting}; setsid sh -c '{TICK.format('spared')}' & sleep 0.05", timeout=5)
+    assert (await any_box.exec("rm -f *; sleep 0.25; ls")).stdout == b"spared\n"
 
 
 @pytest.mark.parametrize(
@@ -397,6 +429,19 @@ async def test_five_megabytes_go_in_and_come_out(any_box: Sandbox) -> None:
 async def test_input_to_one_that_is_killed(any_box: Sandbox) -> None:
     assert (await any_box.exec("sleep 99", stdin=b"x" * 1_000_000, timeout=0.2)).timed_out
     assert (await any_box.exec("cat", stdin=b"next")).stdout == b"next"
+
+
+async def test_input_ends_also_when_another_command_was_started_meanwhile(any_box: Sandbox) -> None:
+    async def second() -> None:
+        await any_box.exec("until [ -e started ]; do sleep 0.02; done")
+        await any_box.exec("touch other; until [ -e over ]; do sleep 0.02; done", timeout=20)
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(second)
+        command = "touch started; until [ -e other ]; do sleep 0.02; done; wc -c"
+        result = await any_box.exec(command, stdin=b"x" * 1_000_000, timeout=10)
+        await any_box.exec("touch over")
+    assert (result.stdout.strip(), result.timed_out) == (b"1000000", False)
 
 
 # --- argv and variables ---------------------------------------------------------------------------------------

@@ -21,11 +21,14 @@ from codeenv.sandbox.box.processes import (
     PR_SET_CHILD_SUBREAPER,
     PR_SET_DUMPABLE,
     SIGXFSZ,
+    confine,
     family,
     prctl,
     send_signal,
 )
 from codeenv.sandbox.box.wire import frames, pack, unpack
+
+ROOMY = 1 << 30  # bytes of address space that we can do with as well as any command
 
 
 class Agent:
@@ -107,32 +110,35 @@ class Agent:
 
 
 def main():
-    contained = os.getpid() == 1
-    memory, processes, disk, milliseconds = (int(value) for value in sys.argv[1:5])
-    folders = sys.argv[5:]
-    end = time.monotonic() + milliseconds / 1000
     close_inherited()
+    reset_signals()
+    serve(os.getpid() == 1, *map(int, sys.argv[1:5]), sys.argv[5:])
+
+
+def serve(contained, memory, processes, disk, milliseconds, folders):
+    """Be the agent of this box. Does not return."""
+    end = time.monotonic() + milliseconds / 1000
     try:
         with open("/proc/self/oom_score_adj", "w") as file:
             file.write("500")  # when the host runs out of memory, boxes go before the programs that use them
     except OSError:
         pass  # it is higher already
-    for number in range(1, _signal.NSIG):
-        # What whoever started us ignored (nohup, a background job), commands would inherit.
-        if number not in (_signal.SIGPIPE, SIGXFSZ) and _signal.getsignal(number) == _signal.SIG_IGN:
-            _signal.signal(number, _signal.SIG_DFL)
     prctl(PR_SET_DUMPABLE, 0)
     prctl(PR_SET_CHILD_SUBREAPER, 1)
     os.umask(0o022)
     for folder in folders:
         os.makedirs(folder, exist_ok=True)
     limits = [(resource.RLIMIT_CORE, 0), (resource.RLIMIT_NOFILE, 4096)]
-    if memory:
-        limits.append((resource.RLIMIT_AS, memory))
     if disk:
         limits.append((resource.RLIMIT_FSIZE, disk))
-    if processes and contained:
-        limits.append((resource.RLIMIT_NPROC, processes))
+    if memory:
+        limits.append((resource.RLIMIT_AS, memory))
+    if contained:
+        if processes:
+            limits.append((resource.RLIMIT_NPROC, processes))
+        if not 0 < memory < ROOMY:
+            confine(limits)  # ourselves, and so all that will be
+            limits = []
     os.set_blocking(1, True)
 
     def on_alarm(*_):
@@ -162,6 +168,13 @@ def close_inherited():
                 pass  # the listing's own
 
 
+def reset_signals():
+    """What whoever started us ignored (nohup, a background job), commands would inherit."""
+    for number in range(1, _signal.NSIG):
+        if number not in (_signal.SIGPIPE, SIGXFSZ) and _signal.getsignal(number) == _signal.SIG_IGN:
+            _signal.signal(number, _signal.SIG_DFL)
+
+
 def leave(contained, folders):
     # PID 1 takes the box with it; an uncontained agent has to clear up by hand. Its last folder holds all the others.
     if not contained:
@@ -177,7 +190,3 @@ def leave(contained, folders):
         except OSError:
             pass
     os._exit(0)
-
-
-if __name__ == "__main__":
-    main()

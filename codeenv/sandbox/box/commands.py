@@ -1,8 +1,9 @@
 """The commands that run in a box: start them, pass their streams on, end them. Runs inside the box.
 
-Every command gets a supervisor: a forked child that is the subreaper of everything the command starts. While it
+A command gets a supervisor: a forked child that is the subreaper of everything the command starts. While it
 lives, no daemon can leave its family, so a timeout kills the whole tree, also what called setsid; when the
-command ends by itself the supervisor leaves and the daemons live on as children of PID 1.
+command ends by itself the supervisor leaves and the daemons live on as children of PID 1. A command that is alone
+in the box needs none, and most are: PID 1 starts it, and all that there is is its tree.
 """
 
 import _signal
@@ -16,13 +17,17 @@ from codeenv.sandbox.box.processes import (
     alive,
     become,
     children,
+    confine,
+    excuse,
     exit_code,
     family,
     is_still,
+    launch,
     prctl,
     send_signal,
 )
 
+LESS_URGENT = 5  # than the agent, which a busy command may not starve
 SETTLE_SECONDS = 1.0  # how long a killed tree may take to vanish before everything in the box is killed
 
 
@@ -37,13 +42,18 @@ class Execution:
         self.streams = {}  # descriptor -> Tail
         self.out = Tail(int(limit), os.fsdecode(save_path), int(save_limit))
         self.err = self.out if combine == b"1" else Tail(int(limit), "", 0)
-        self.supervisor = self.main = 0  # pids; 0 once it is known to be gone, or not known yet
-        self.status_fd = self.stdin_fd = -1
+        self.supervisor = self.main = 0  # pids; 0 once it is gone; of the command, known once its supervisor is gone
+        self.status_fd = self.stdin_fd = self.held_fd = -1
         self.status = b""
         self.exit_code = None
         self.timed_out = False
         self.notice = b""
-        self.earlier = []  # pids of the agent's children before it: daemons, other supervisors
+        self.earlier = []  # pids of what is not its own: daemons, other commands
+
+    @property
+    def is_alone(self):
+        """Whether it was started without a supervisor."""
+        return self.supervisor == 0 and self.status_fd < 0
 
 
 class Commands:
@@ -54,72 +64,109 @@ class Commands:
         self.limits = limits  # resource limits of every command
         self.running = {}  # request id -> Execution
         self.by_fd = {}  # descriptor -> Execution
+        self.dead = {}  # pid -> status of those reaped since the first of the running ones was started
         self.leftovers = set()  # output pipes that daemons of ended commands still hold: read and dropped
 
     def start(self, request, fields, send_stream=None):
         """`send_stream`: the command's stdin and stdout are one socket, whose other end goes to the host."""
+        if not self.running:
+            self.dead.clear()
         cwd, seconds, limit, save_path, save_limit, combine, stdin, argc = fields[:8]
         argv = fields[8 : 8 + int(argc)]
         env = dict(pair.split(b"=", 1) for pair in fields[8 + int(argc) :])
         os.stat(os.path.join(cwd, b"."))  # is it there, is it a directory, may we enter it?
         execution = Execution(request, seconds, stdin, limit, save_path, save_limit, combine)
-        execution.earlier, execution.notice = self.make_room()
+        self.reap()
+        others, execution.notice = self.make_room()
+        # All, not our children alone: a supervisor that is about to leave will hand its daemons to us.
+        execution.earlier = [pid for pid in family({os.getpid()}) if pid != os.getpid()] if others else []
+        alone = self.contained and not self.limits and not self.running and not execution.earlier
         ours, theirs, hosts = [], [], []
-        out_r = in_w = -1
+        out_r = -1
         try:
             if send_stream:
                 in_r = out_w = socket_pair(hosts, theirs)
             else:
                 out_r, out_w = pipe(ours, theirs)
+                if stdin:
+                    in_r, execution.stdin_fd = pipe(theirs, ours)
+                else:
+                    in_r = os.open("/dev/null", os.O_RDONLY)
+                    theirs.append(in_r)
             err_r, err_w = (-1, out_w) if combine == b"1" else pipe(ours, theirs)
-            status_r, status_w = pipe(ours, theirs)
-            if send_stream:
-                pass
-            elif stdin:
-                in_r, in_w = pipe(theirs, ours)
+            streams = in_r, out_w, err_w
+            if alone:
+                os.chdir(cwd)
+                execution.main, execution.exit_code = launch(argv, env, streams)
+                if execution.main:
+                    os.setpriority(os.PRIO_PROCESS, execution.main, os.getpriority(os.PRIO_PROCESS, 0) + LESS_URGENT)
             else:
-                in_r = os.open("/dev/null", os.O_RDONLY)
-                theirs.append(in_r)
-            pid = os.fork()
+                self.fork_supervisor(execution, ours, theirs, hosts, streams, cwd, argv, env)
         except OSError:
             for fd in ours + theirs + hosts:
                 os.close(fd)
             raise
-        if pid == 0:
-            try:
-                self.supervise(ours + hosts, in_r, out_w, err_w, status_w, cwd, argv, env)
-            finally:
-                os._exit(1)
         for fd in theirs:
             os.close(fd)
-        execution.supervisor, execution.status_fd, execution.stdin_fd = pid, status_r, in_w
         execution.streams = {fd: tail for fd, tail in ((out_r, execution.out), (err_r, execution.err)) if fd >= 0}
         self.running[request] = execution
         for fd in ours:
             os.set_blocking(fd, False)
             self.by_fd[fd] = execution
-            self.poll.register(fd, select.POLLOUT if fd == in_w else select.POLLIN)
+            self.poll.register(fd, select.POLLOUT if fd == execution.stdin_fd else select.POLLIN)
         for fd in hosts:
             send_stream(request, fd)
             os.close(fd)
+        if execution.exit_code is not None:
+            self.finish(execution)
 
-    def supervise(self, agents, in_r, out_w, err_w, status_w, cwd, argv, env):
+    def fork_supervisor(self, execution, ours, theirs, hosts, streams, cwd, argv, env):
+        execution.status_fd, status_w = pipe(ours, theirs)
+        held_r, held_w = pipe(theirs, []) if any(other.is_alone for other in self.running.values()) else (-1, -1)
+        try:
+            pid = os.fork()
+        except OSError as error:  # the policy has as many processes as it may
+            execution.exit_code = excuse(argv, streams[2], error)
+            pid = 0
+        else:
+            if pid == 0:
+                try:
+                    # All of the agent's: a stdin held open here would have no end for the command that reads it.
+                    helds = [other.held_fd for other in self.running.values()]
+                    agents = [*ours, *hosts, *self.by_fd, *helds, held_w]
+                    self.supervise(agents, held_r, streams, status_w, cwd, argv, env)
+                finally:
+                    os._exit(1)
+        execution.supervisor, execution.held_fd = pid, held_w
+
+    def supervise(self, agents, held, streams, status_w, cwd, argv, env):
         """In the child: be the subreaper of the command, report its end, and leave."""
         _signal.set_wakeup_fd(-1)
         _signal.signal(_signal.SIGCHLD, _signal.SIG_DFL)
         prctl(PR_SET_CHILD_SUBREAPER, 1)
         for fd in agents:
-            os.close(fd)
-        main = os.fork()
+            if fd >= 0:
+                os.close(fd)
+        try:
+            main = os.fork()
+        except OSError as error:  # the policy has as many processes as it may
+            os.write(status_w, bytes(4) + excuse(argv, streams[2], error).to_bytes(4, "big"))
+            return
         if main == 0:
-            become(status_w, in_r, out_w, err_w, cwd, argv, env, self.limits)
-        for fd in {0, 1, 2, in_r, out_w, err_w}:
+            os.write(status_w, os.getpid().to_bytes(4, "big"))  # before the command can kill who might tell it for us
+            os.chdir(cwd)
+            confine(self.limits)
+            os.nice(LESS_URGENT)
+            become(argv, env, streams)
+        for fd in {0, 1, 2, *streams}:
             os.close(fd)
         while True:
             pid, status = os.waitpid(-1, 0)
             if pid == main:
                 break
         os.write(status_w, exit_code(status).to_bytes(4, "big"))
+        if held >= 0:
+            os.read(held, 1)  # until the agent has seen what the command leaves behind
         os._exit(0)
 
     # --- events of the agent's loop -------------------------------------------------------------------------
@@ -161,16 +208,25 @@ class Commands:
         if data is None:
             return
         execution.status += data
-        if len(execution.status) >= 4 and not execution.main:
+        if len(execution.status) >= 4:
             execution.main = int.from_bytes(execution.status[:4], "big")
         if len(execution.status) >= 8:
             execution.exit_code = int.from_bytes(execution.status[4:8], "big")
             self.finish(execution)
-        elif not data:  # the supervisor was killed: reap() will see the command's own end, if it still runs
+        elif not data:  # the supervisor was killed: we reap the command itself
             self.forget(fd)
             execution.status_fd = -1
-            if not execution.main or not alive(execution.main):
-                self.finish(execution)
+            self.on_death(execution)
+
+    def on_death(self, execution):
+        """Of some child of ours: whether it was the end of a command that has no supervisor, or none any more."""
+        if execution.status_fd >= 0:
+            return
+        if execution.main in self.dead:
+            execution.exit_code = exit_code(self.dead[execution.main])
+            self.finish(execution)
+        elif not execution.supervisor and not alive(execution.main):
+            self.finish(execution)  # its supervisor has taken the exit code along
 
     def on_stdin(self, execution, fd):
         try:
@@ -188,15 +244,16 @@ class Commands:
             try:
                 pid, status = os.waitpid(-1, os.WNOHANG)
             except ChildProcessError:
-                return
+                break
             if pid == 0:
-                return
-            for execution in list(self.running.values()):
-                if execution.supervisor == pid:
-                    execution.supervisor = 0
-                elif execution.main == pid:  # only when its supervisor was killed, else that one reaps it
-                    execution.exit_code = exit_code(status)
-                    self.finish(execution)
+                break
+            owner = next((execution for execution in self.running.values() if execution.supervisor == pid), None)
+            if owner:
+                owner.supervisor = 0
+            elif self.running:
+                self.dead[pid] = status
+        for execution in list(self.running.values()):
+            self.on_death(execution)
 
     # --- ends -----------------------------------------------------------------------------------------------
 
@@ -216,8 +273,9 @@ class Commands:
                 self.leftovers.add(fd)
         self.forget(execution.status_fd)
         self.forget(execution.stdin_fd)
+        self.let_go(execution)
         seconds = time.monotonic() - execution.started
-        notice = execution.notice or self.make_room()[1]
+        notice = execution.notice or self.make_room(execution.supervisor)[1]
         out, err = execution.out, execution.err
         fields = [
             b"%d" % (128 + 9 if execution.exit_code is None else execution.exit_code),
@@ -242,6 +300,17 @@ class Commands:
             execution.out.finish()
             for fd in [*execution.streams, execution.status_fd, execution.stdin_fd]:
                 self.forget(fd)
+            self.let_go(execution)
+
+    def let_go(self, execution):
+        """Its supervisor, held back because what it leaves behind will be children of ours, as are those of a command
+        without a supervisor, and may not die with that one."""
+        if execution.held_fd >= 0:
+            left = [pid for pid in family({execution.supervisor}) if pid != execution.supervisor]
+            for other in self.running.values():
+                other.earlier += left
+            os.close(execution.held_fd)
+            execution.held_fd = -1
 
     def end(self, request):
         """The host wants this command to end, and to be told how it did."""
@@ -293,6 +362,7 @@ class Commands:
         while True:
             tree = [pid for pid in family({os.getpid()}) if pid != os.getpid()]
             if not tree or time.monotonic() > end:
+                self.reap()  # the dead count as well until then
                 return
             if self.contained:
                 send_signal(-1, _signal.SIGKILL)  # one system call, which no fork can outrun
@@ -303,17 +373,19 @@ class Commands:
             self.reap()
             time.sleep(0.001)
 
-    def make_room(self):
+    def make_room(self, leaving=0):
         """When what earlier commands left behind has used up the process limit, kill it: the next command could
-        not start anything. Returns the pids of our own children, and what was done, for the model to
-        read."""
-        if not self.running and self.contained and self.processes:
+        not start anything. `leaving` is the pid of a child that is about to end. Returns the pids of our own children,
+        and what was done, for the model to read."""
+        own = children()
+        left = [pid for pid in own if pid != leaving]  # who descends from none of these is no more
+        if left and not self.running and self.contained and self.processes:
             count = sum(name.isdigit() for name in os.listdir("/proc"))
             if count > self.processes - 4:
                 self.kill_all()
                 text = b"the limit of %d processes was reached: all processes left in the background were killed"
                 return children(), text % self.processes
-        return children(), b""
+        return own, b""
 
 
 def socket_pair(ours, theirs):

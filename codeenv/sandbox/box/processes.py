@@ -8,6 +8,7 @@ import resource
 
 PR_SET_DUMPABLE, PR_SET_CHILD_SUBREAPER = 4, 36
 SIGXFSZ = 25
+IGNORED = (_signal.SIGPIPE, _signal.SIGINT, SIGXFSZ)  # by Python, some of them
 
 
 def libc(name):
@@ -81,15 +82,49 @@ def family(roots):
     return [pid for pid in dict.fromkeys(found) if pid in living]
 
 
-def execute(argv, env):
-    """`os.execvpe`, which would import a module first, in every new process. :raises OSError: it cannot be run."""
+def launch(argv, env, streams):
+    """Start the command in a session of its own, its standard streams these three descriptors: its pid; or 0 when it
+    cannot be run, the reason on its standard error and the exit code that a shell has for that.
+
+    Not by fork and exec: a fork of Python copies half its memory, page by page.
+    """
+
+    def spawn(path, argv, env):
+        return os.posix_spawn(
+            path, argv, env, setsid=True, setsigdef=IGNORED,
+            file_actions=[(os.POSIX_SPAWN_DUP2, fd, number) for number, fd in enumerate(streams)],
+        )  # fmt: skip
+
+    try:
+        return on_path(spawn, argv, env), None
+    except OSError as error:
+        return 0, excuse(argv, streams[2], error)
+
+
+def become(argv, env, streams):
+    """The same in a process of ours, which becomes the command. Does not return."""
+    os.setsid()
+    for number, fd in enumerate(streams):
+        os.dup2(fd, number)
+    for number in IGNORED:
+        _signal.signal(number, _signal.SIG_DFL)
+    try:
+        on_path(os.execve, argv, env)
+    except OSError as error:
+        os._exit(excuse(argv, 2, error))
+
+
+def on_path(start, argv, env):
+    """As `os.posix_spawnp` and `os.execvpe` search, of which one takes the wrong PATH and the other imports a module
+    first, in every new process. :raises OSError: it cannot be run."""
     name = argv[0]
-    if b"/" in name:
-        os.execve(name, argv, env)
+    folders = [b""] if b"/" in name else env.get(b"PATH", b"/bin:/usr/bin").split(b":")
     failure = FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
-    for folder in env.get(b"PATH", b"/bin:/usr/bin").split(b":"):
+    for path in (os.path.join(folder, name) for folder in folders):
+        if len(folders) > 1 and not os.path.exists(path):
+            continue
         try:
-            os.execve(os.path.join(folder, name), argv, env)
+            return start(path, argv, env)
         except (FileNotFoundError, NotADirectoryError):
             continue
         except PermissionError as error:
@@ -97,23 +132,14 @@ def execute(argv, env):
     raise failure
 
 
-def become(status_w, in_r, out_w, err_w, cwd, argv, env, limits):
-    """Turn this process into the command. Does not return."""
-    os.setsid()
-    os.write(status_w, os.getpid().to_bytes(4, "big"))  # before the command can kill whoever might tell it for us
-    os.dup2(in_r, 0)
-    os.dup2(out_w, 1)
-    os.dup2(err_w, 2)
-    try:
-        os.chdir(cwd)
-        for name, value in limits:
-            hard = resource.getrlimit(name)[1]
-            top = value if hard == resource.RLIM_INFINITY else min(value, hard)
-            resource.setrlimit(name, (top, top))
-        os.nice(5)  # a busy command may not starve the agent
-        for number in (_signal.SIGPIPE, _signal.SIGINT, SIGXFSZ):  # Python ignores some of these
-            _signal.signal(number, _signal.SIG_DFL)
-        execute(argv, env)
-    except OSError as error:
-        os.write(2, f"codeenv: cannot run {ascii(os.fsdecode(argv[0]))[:200]}: {error.strerror}\n".encode())
-        os._exit(127 if error.errno in (errno.ENOENT, errno.ENOTDIR) else 126)
+def excuse(argv, stderr, error):
+    os.write(stderr, f"codeenv: cannot run {ascii(os.fsdecode(argv[0]))[:200]}: {error.strerror}\n".encode())
+    return 127 if error.errno in (errno.ENOENT, errno.ENOTDIR) else 126
+
+
+def confine(limits):
+    """Put ourselves, and so what we start, under these limits."""
+    for name, value in limits:
+        hard = resource.getrlimit(name)[1]
+        top = value if hard == resource.RLIM_INFINITY else min(value, hard)
+        resource.setrlimit(name, (top, top))
