@@ -123,6 +123,8 @@ async def test_kill_takes_the_whole_tree_and_is_told(any_box: Sandbox) -> None:
 async def test_leaving_the_block_kills_it(any_provider: SandboxProvider) -> None:
     seconds = unique_seconds()
     async with any_provider.create(SandboxSpec()) as box:
+        async with box.open_process(ECHO):
+            pass  # uvloop keeps a descriptor of its own from its first stream on
         before = descriptors()
         for cancelled in (False, True):
             with anyio.CancelScope() as scope:
@@ -140,7 +142,8 @@ async def test_leaving_the_block_kills_it(any_provider: SandboxProvider) -> None
 async def test_cancelled_at_any_moment_of_its_start_nothing_stays(any_provider: SandboxProvider) -> None:
     seconds = unique_seconds()
     async with any_provider.create(SandboxSpec()) as box:
-        await box.exec("true")
+        async with box.open_process(ECHO):
+            pass
         before = descriptors()
         for step in range(12):
             with anyio.move_on_after(step * 0.0005):
