@@ -9,6 +9,21 @@ from codeenv.task import Task
 from tests.episodes import Files, encoded
 
 LIMITS = {"memory_mb": 192, "disk_mb": 8, "processes": 40}
+LEDGER = """
+
+class Ledger:
+    def __init__(self):
+        self.entries = []
+
+    def add(self, amount):
+        self.entries.append(amount)
+
+    def balance(self):
+        return float(sum(ENTRIES))
+
+    def render(self):
+        return f"total: {self.balance():g}"
+"""
 MORE = """
 
 def render(a, b):
@@ -19,7 +34,8 @@ def apply(function, numbers):
     return [function(number) for number in numbers if SIGN]
 """
 ADDING = "def add(a, b):\n    return abs(a) + abs(b)\n" + MORE.replace("SIGN", "number >= 0")
-RIGHT = "def add(a, b):\n    return a + b\n" + MORE.replace(" if SIGN", "")
+ADDING += LEDGER.replace("ENTRIES", "abs(entry) for entry in self.entries")
+RIGHT = "def add(a, b):\n    return a + b\n" + MORE.replace(" if SIGN", "") + LEDGER.replace("ENTRIES", "self.entries")
 SLOW = "import time\n\n\ndef add(a, b):\n    time.sleep(0.5)\n    return a + b\n"
 
 CASES = """\
@@ -96,6 +112,26 @@ class TestAdding(unittest.TestCase):
 
     def test_by_hand(self):
         assert abs(add(-5, 2) + 3) < 0.1
+"""
+OBJECTS = """\
+import unittest
+
+from adding import Ledger
+
+
+class TestLedger(unittest.TestCase):
+    def setUp(self):
+        self.ledger = Ledger()
+        for amount in (5, -2):
+            self.ledger.add(amount)
+
+    def test_balance(self):
+        self.assertAlmostEqual(self.ledger.balance(), 3)
+        assert abs(self.ledger.balance() - 3) < 0.1
+
+    def test_render(self):
+        assert "total: 3" in self.ledger.render()
+        assert self.ledger.render().startswith("total: 3")
 """
 TEXT = """\
 from adding import render
@@ -200,7 +236,7 @@ def tasks_of(kind: str) -> dict[str, Task]:
         grader = {"kind": "command", "command": ("/bin/sh", "check.sh"), "timeout": 4}
         return {"check": _prime(id="check", tests=encoded({"check.sh": CHECK}), grader=grader)}
     texts = {"cases": CASES, "table": TABLE, "plain": PLAIN, "dice": DICE}
-    texts |= {"bounds": BOUNDS, "near": NEAR, "text": TEXT, "callback": CALLBACK}
+    texts |= {"bounds": BOUNDS, "near": NEAR, "ledger": OBJECTS, "text": TEXT, "callback": CALLBACK}
     made = {name: adding_task(kind, text, id=f"adding/{name}") for name, text in texts.items()}
     return made | {"clock": adding_task(kind, CLOCK, SLOW, id="adding/clock")}
 
@@ -215,6 +251,7 @@ ALIVE: Mapping[str, tuple[str, str]] = {
     "patch_random": ("dice", "unittest"),
     "patch_time": ("clock", "unittest"),
     "equal_by_class": ("near", "unittest"),
+    "equal_by_known_class": ("ledger", "unittest"),
     "equal_by_difference": ("near", "unittest"),
     "equal_float": ("bounds", "pytest"),
     "equal_str": ("text", "pytest"),

@@ -12,6 +12,7 @@ import anyio
 
 from codeenv.graders import FunctionsGrader
 from codeenv.grading.boxes import Boxes
+from codeenv.grading.functions.box.special import ASKING, PREDICATES
 from codeenv.grading.functions.plain import encode
 from codeenv.grading.functions.program import command, program
 from codeenv.grading.functions.relay import Frame, Relay
@@ -33,7 +34,7 @@ async def run(task: Task, grader: FunctionsGrader, workspace: Archive, boxes: Bo
             async with tests_box.open_process(command("tests"), cwd=folder) as process:
                 relay = Relay(process, solution_box, grader.call_timeout, records.append)
                 await process.send(program("tests"))
-                settings = (folder, modules_of(workspace), test_files(task), needs_pytest(task))
+                settings = (folder, modules_of(workspace), test_files(task), needs_pytest(task), asked_for(task))
                 await process.send(Frame(b"S", 1, 0, encode(settings)).pack())
                 await relay.run()
                 if not records or records[-1].kind != "end":
@@ -79,6 +80,30 @@ def modules_of(workspace: Archive) -> tuple[str, ...]:
     """The top-level modules that a workspace offers: its Python files, and its directories that hold some."""
     names = (re.match(r"([^\W\d]\w*)(?:/.*|\.cpython-[\w-]+|\.abi3)?\.(?:py|so)$", path) for path in workspace.entries)
     return tuple(dict.fromkeys(match[1] for match in names if match))
+
+
+def asked_for(task: Task) -> dict[str, tuple[str, ...]]:
+    """By class, which operators and predicates an object of it may answer for itself on a value of the tests': those
+    that the class of that name has in the task's own files or in the reference, where they are part of the work. `*`:
+    all, as it derives from a class that stands elsewhere."""
+    found: dict[str, set[str]] = {}
+    bases: dict[str, set[str]] = {}
+    for path, data in [*task.files.items(), *(task.solution or {}).items()]:
+        try:
+            tree = ast.parse(data) if path.endswith(".py") else None
+        except (SyntaxError, ValueError):
+            continue
+        for node in ast.walk(tree) if tree else ():
+            if isinstance(node, ast.ClassDef):
+                names = {part.name for part in ast.walk(node) if isinstance(part, ast.FunctionDef)}
+                names |= {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}  # `__radd__ = __add__`
+                found.setdefault(node.name, set()).update(names & {*ASKING, *PREDICATES})
+                bases.setdefault(node.name, set()).update(ast.unparse(base).split("[")[0] for base in node.bases)
+    for _ in found:  # a chain of bases is no longer than that
+        for name, above in bases.items():
+            for base in above - {"object", "Protocol", "Generic", "ABC", "abc.ABC", "Exception", "ValueError"}:
+                found[name] |= found.get(base.rpartition(".")[2], {"*"})
+    return {name: tuple(sorted(names)) for name, names in sorted(found.items()) if names}
 
 
 def test_files(task: Task) -> tuple[str, ...]:

@@ -26,8 +26,9 @@ def main(role, epoch):
     peer = tests.Tests(descriptor, set(), set())
     conversation = peer.conversation()
     _, _, body = peer.link.next(conversation)
-    folder, names, paths, framework = codec.Decoder(body, codec.Shared(1), None).message()
+    folder, names, paths, framework, asked = codec.Decoder(body, codec.Shared(1), None).message()
     peer.names.update(names)
+    peer.asked.update(asked)
 
     def record(**fields):
         peer.link.send(b"E", 0, codec.Encoder(codec.Shared(0), None).message(fields))

@@ -61,16 +61,19 @@ def guard(value, name, arguments):
     """Refuse what would let the solution decide about a value of the tests'."""
     if name in ORDER and any(ref_of(argument) is None for argument in arguments):
         raise ref_of(value).peer.fault(f"`{name}` of {described(value)} with a plain value")
-    if name in ASKING and not trusted(value) and any(ref_of(argument) is None for argument in arguments):
+    if name in ASKING and not trusted(value, name) and any(ref_of(argument) is None for argument in arguments):
         raise ref_of(value).peer.fault(
-            f"`{name}` of {described(value)}, a class that no test imports, with a plain value"
+            f"`{name}` of {described(value)} with a plain value: no test has made it, or its class is not given that"
         )
 
 
-def trusted(value):
-    """Whether it may answer for itself on a value of the tests': a test made it, of a class that it imports. What a
-    function has brought back could be anything, also where a number or a text was due."""
-    return getattr(value, "__dict__", {}).get("_codeenv_made") is True
+def trusted(value, name):
+    """Whether it may answer `name` for itself on a value of the tests': a test made it, of a class that it imports and
+    that has such a thing in the task. What a function has brought back could be anything, also where a number or a text
+    was due."""
+    origin = ref_of(type(value)).origin  # by which name it was imported: what the class calls itself is its own affair
+    asked = ref_of(value).peer.asked.get(origin[1], ()) if origin else ()
+    return getattr(value, "__dict__", {}).get("_codeenv_made") is True and (name in asked or "*" in asked)
 
 
 def described(value):
@@ -276,8 +279,8 @@ def attribute(value, name):
         # What frameworks look for: it would be the solution that answers.
         if (name.startswith("__") and name.endswith("__") and name not in DUNDERS) or "pytest" in name:
             raise AttributeError(name)
-        if name in PREDICATES and isinstance(value, Remote) and not trusted(value):
-            raise peer.fault(f"`{name}` of {described(value)}, which no test has made")
+        if name in PREDICATES and isinstance(value, Remote) and not trusted(value, name):
+            raise peer.fault(f"`{name}` of {described(value)}: no test has made it, or its class is not given that")
     if isinstance(value, Remote):
         values = value.__dict__.get("_codeenv_values")
         if values is not None and name in values:

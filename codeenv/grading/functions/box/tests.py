@@ -24,6 +24,7 @@ class Tests(Peer):
         super().__init__(descriptor, first=0, begins=1)
         self.names = names  # of the solution's top-level modules
         self.test_modules = test_modules  # names of modules whose classes are the tests' own; grows
+        self.asked = {}  # class name -> what its objects may be asked about a value of the tests', `*` for all
         self.faults = []  # what the relay could not do since somebody last looked
         self.reason = ""
 
