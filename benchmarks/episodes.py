@@ -124,7 +124,7 @@ async def main() -> None:
     if local:
         rivals["inspect_ai local"] = local
     rows: list[dict[str, object]] = []
-    for concurrency, episodes in ((1, 10), (8, 32), (32, 64)):
+    for concurrency, episodes in ((1, 16), (8, 96), (32, 128)):  # many, or the last ones, on idle cores, count
         rates: dict[str, list[float]] = {name: [] for name in rivals}
         cpus: dict[str, list[float]] = {name: [] for name in rivals}
         for number in range(rounds + 1):

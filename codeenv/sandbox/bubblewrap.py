@@ -209,7 +209,7 @@ def _launch(spec: SandboxSpec, python: BoxPython, packages: Path | None, command
         own,
         on_start=group.take_child,
         out_of_memory=group.out_of_memory,
-        on_close=group.remove,
+        on_close=group.give_back,
     )
 
 

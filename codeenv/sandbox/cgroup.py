@@ -7,10 +7,12 @@ trying, once.
 
 from __future__ import annotations
 
+import atexit
 import os
 import secrets
 import subprocess
 import time
+from collections import defaultdict
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
@@ -35,7 +37,11 @@ class Hierarchy:
         return "memory.max" if self.version == 2 else "memory.limit_in_bytes"
 
     def make(self, memory_bytes: int) -> Group:
-        """:raises OSError: the kernel refuses."""
+        """One that an earlier box has left, where there is one: to make and remove one costs more than all else of a
+        box that is forked. :raises OSError: the kernel refuses."""
+        key = (os.getpid(), self.parent, memory_bytes)  # those of a process that we are a fork of are not ours
+        with suppress(IndexError):
+            return _left[key].pop()
         path = self.parent / f"{PREFIX}{os.getpid()}-{secrets.token_hex(4)}"
         path.mkdir()
         try:
@@ -46,12 +52,14 @@ class Hierarchy:
         except OSError:
             path.rmdir()
             raise
-        return Group(path)
+        return Group(path, key)
 
 
 @dataclass(frozen=True)
 class Group:
     path: Path
+    key: tuple[int, Path, int]
+    """The process that has made it, where, and its bytes of memory."""
 
     def take_child(self, pid: int) -> None:
         """Move the one child of `pid` in as soon as it is there: from then on, all that it starts is in. Blocks, mostly
@@ -84,6 +92,18 @@ class Group:
             return sum(int(line.split()[1]) for line in lines if line.startswith("oom_kill "))
         return 0
 
+    def give_back(self) -> None:
+        """Once its processes are gone: leave it to the next box, unless some process of it ran out of memory, which the
+        kernel counts for ever, or is still there."""
+        try:
+            empty = not (self.path / "cgroup.procs").read_bytes()
+        except OSError:
+            empty = False
+        if empty and not self.out_of_memory():
+            _left[self.key].append(self)
+        else:
+            self.remove()
+
     def remove(self) -> None:
         """Once its processes are gone. The kernel may take a moment to see that."""
         end = time.monotonic() + REMOVE_SECONDS
@@ -97,6 +117,17 @@ class Group:
                 if time.monotonic() > end:
                     return  # the next process of ours that starts here removes it
                 time.sleep(0.002)
+
+
+_left: defaultdict[tuple[int, Path, int], list[Group]] = defaultdict(list)
+
+
+@atexit.register
+def _remove_left() -> None:
+    for (pid, *_), groups in _left.items():
+        for group in groups:
+            if pid == os.getpid():
+                group.remove()
 
 
 @lru_cache(maxsize=1)

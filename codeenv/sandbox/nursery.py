@@ -259,7 +259,7 @@ class Berth:
 
     def on_close(self) -> None:
         if self.group:
-            self.group.remove()
+            self.group.give_back()
 
 
 class _Kept(threading.local):

@@ -8,6 +8,7 @@ no task needs. A denied call fails with an errno as on a kernel without it, so t
 import errno
 import platform
 import struct
+from functools import lru_cache
 
 LOAD, JUMP_EQUAL, JUMP_GREATER_EQUAL, RETURN = 0x20, 0x15, 0x35, 0x06
 ALLOW, DENY = 0x7FFF0000, 0x00050000
@@ -32,6 +33,7 @@ NUMBERS = {
 pivot_root, kexec_load, init_module, finit_module, delete_module, process_vm_readv, process_vm_writev."""
 
 
+@lru_cache(maxsize=4)
 def program(machine: str | None = None) -> bytes:
     """The filter for `bwrap --seccomp`, in the machine's byte order. Empty where we have no numbers for the
     architecture (the caller must then say so)."""

@@ -112,17 +112,13 @@ class Agent:
 def main():
     close_inherited()
     reset_signals()
+    go_first()
     serve(os.getpid() == 1, *map(int, sys.argv[1:5]), sys.argv[5:])
 
 
 def serve(contained, memory, processes, disk, milliseconds, folders):
     """Be the agent of this box. Does not return."""
     end = time.monotonic() + milliseconds / 1000
-    try:
-        with open("/proc/self/oom_score_adj", "w") as file:
-            file.write("500")  # when the host runs out of memory, boxes go before the programs that use them
-    except OSError:
-        pass  # it is higher already
     prctl(PR_SET_DUMPABLE, 0)
     prctl(PR_SET_CHILD_SUBREAPER, 1)
     os.umask(0o022)
@@ -173,6 +169,15 @@ def reset_signals():
     for number in range(1, _signal.NSIG):
         if number not in (_signal.SIGPIPE, SIGXFSZ) and _signal.getsignal(number) == _signal.SIG_IGN:
             _signal.signal(number, _signal.SIG_DFL)
+
+
+def go_first():
+    """When the host runs out of memory, boxes go before the programs that use them."""
+    try:
+        with open("/proc/self/oom_score_adj", "w") as file:
+            file.write("500")
+    except OSError:
+        pass  # it is higher already
 
 
 def leave(contained, folders):

@@ -169,7 +169,6 @@ def become_box(highest, mapped, fds, user, workdir, disk, shm, home, numbers, pr
     os.setresgid(0, 0, 0)
     os.setresuid(0, 0, 0)
     prctl(PR_SET_DUMPABLE, 1)  # for /proc/self to be ours until the agent shuts it
-    _socket.sethostname("sandbox")
     loopback_up()
     set_up_files(os.fsdecode(workdir), disk, shm)
     ns.call("unshare", ns.NEW_CGROUP)
@@ -194,12 +193,8 @@ def loopback_up():
 
 
 def set_up_files(workdir, disk, shm):
-    ns.mount(b"none", "/", None, ns.RECURSIVE | ns.PRIVATE)
     plain = ns.NO_SUID | ns.NO_DEVICES
     ns.mount(b"proc", "/proc", b"proc", plain | ns.NO_EXEC)
-    for name in ("sysrq-trigger", "irq", "bus"):  # nobody could write there, but as bubblewrap does
-        if os.path.exists(f"/proc/{name}"):
-            cover(f"/proc/{name}")
     ns.mount(b"devpts", "/dev/pts", b"devpts", ns.NO_SUID | ns.NO_EXEC, b"newinstance,ptmxmode=0666,mode=620")
     for place, size in (("/dev/shm", shm), ("/tmp", disk), (workdir, disk)):
         if place == workdir:
@@ -208,13 +203,14 @@ def set_up_files(workdir, disk, shm):
 
 
 def cover(place):
-    ns.mount(os.fsencode(place), place, None, ns.BIND | ns.RECURSIVE)
+    ns.mount(os.fsencode(place), place, None, ns.BIND)
     ns.remount_read_only(place, ns.NO_SUID | ns.NO_DEVICES | ns.NO_EXEC)
 
 
 def main():
     # Seen whole once, or the kernel would not let a box have a /proc of its own: bubblewrap covers parts of its.
     ns.mount(b"proc", "/proc", b"proc", ns.NO_SUID | ns.NO_DEVICES | ns.NO_EXEC)
+    ns.mount(b"none", "/", None, ns.RECURSIVE | ns.PRIVATE)
     ns.set_capabilities((SETGID, SETUID))  # to give each box its user; boxes have rights only in what they make
     os.dup2(int(sys.argv[1]), 1)
     os.dup2(os.open("/dev/null", os.O_RDONLY), 0)
@@ -222,5 +218,6 @@ def main():
     most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     agent.reset_signals()
+    agent.go_first()
     gc.freeze()  # or a collection in a box would write to, and so copy, all the memory that it shares with us
     Nursery().run()

@@ -11,17 +11,17 @@ SIGXFSZ = 25
 IGNORED = (_signal.SIGPIPE, _signal.SIGINT, SIGXFSZ)  # by Python, some of them
 
 
+class Int(_ctypes._SimpleCData):
+    _type_ = "i"
+
+
 def libc(name):
     # ctypes itself costs more to import than the rest of this file: the bare C module is enough for calls of integers.
-    class Int(_ctypes._SimpleCData):
-        _type_ = "i"
-
     class Function(_ctypes.CFuncPtr):
         _flags_ = _ctypes.FUNCFLAG_CDECL
         _restype_ = Int
 
-    function = Function(_ctypes.dlsym(_ctypes.dlopen(None, 0), name))
-    return lambda *values: function(*map(Int, values))
+    return Function(_ctypes.dlsym(_ctypes.dlopen(None, 0), name))
 
 
 PRCTL = libc("prctl")
