@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any
@@ -171,14 +171,19 @@ def policy_process(policy: str, dataset: Path) -> Iterator[str]:
         server.communicate()
 
 
-def boxes_of(marker: str) -> list[int]:
-    """Pids of this machine's processes whose command line has `marker`."""
-    found: list[int] = []
-    for folder in Path("/proc").iterdir():
-        if folder.name.isdigit():
-            try:
-                if marker.encode() in (folder / "cmdline").read_bytes():
-                    found.append(int(folder.name))
-            except OSError:
-                continue
+def boxes_of(disk_mb: int) -> set[int]:
+    """Pids of this machine's processes that see a work directory of this size, and of those that started them."""
+    size = f"size={disk_mb * 1024}k"
+    found: set[int] = set()
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            mounts = (folder / "mountinfo").read_text().splitlines()
+            if any(" /workspace " in mount and size in mount for mount in mounts):
+                found |= {int(folder.name), int((folder / "stat").read_text().rpartition(")")[2].split()[1])}
+        except OSError:
+            continue
     return found
+
+
+def alive(pids: Iterable[int]) -> bool:
+    return any(Path(f"/proc/{pid}").exists() for pid in pids)
