@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import os
+import tempfile
 
 os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ["HF_DATASETS_OFFLINE"] = "1"
 os.environ["TIKTOKEN_CACHE_DIR"] = os.environ.get("TIKTOKEN_CACHE_DIR", "/nonexistent")  # absent tables fail at once
 os.environ["UV_OFFLINE"] = "1"
 os.environ["PIP_NO_INDEX"] = "1"
+if worker := os.environ.get("PYTEST_XDIST_WORKER"):  # tests look at what is left in there: one each
+    tempfile.tempdir = os.environ["TMPDIR"] = tempfile.mkdtemp(prefix=f"tests-{worker}-")
+    os.chmod(tempfile.tempdir, 0o755)
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, suppress

@@ -65,6 +65,7 @@ async def lags_of(work: Callable[[], Awaitable[object]]) -> list[float]:
     return sorted(lags)
 
 
+@pytest.mark.alone
 async def test_256_episodes_at_once_leave_the_loop_free_and_nothing_behind(tmp_path: Path) -> None:
     """The policy answers from another process, as a model would; the loop under watch is the environment's. A neighbour
     on the machine may spoil a measurement: the best of three counts, and a loop that is really blocked fails each."""

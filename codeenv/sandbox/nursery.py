@@ -187,9 +187,14 @@ class Ward:
                 pass  # the nursery is dead
             while not self._gone and await self._hear():
                 pass
-            while not self._gone and not self._nursery.alive and not self._nursery.ended:  # noqa: ASYNC110
+            # Without that message the nursery is dead or dying, its descriptors closed in any order; or it never had
+            # those for this box.
+            while not (self._gone or self._nursery.ended or self._is_past()):  # noqa: ASYNC110
                 await anyio.sleep(0.002)
         return not scope.cancelled_caught
+
+    def _is_past(self) -> bool:
+        return not os.path.exists(f"/proc/{self._pid}") if self._pid else self._nursery.alive
 
     def kill(self) -> None:
         """Of itself it is dying; a nursery that does not even say so answers nobody any more."""

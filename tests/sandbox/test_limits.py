@@ -30,6 +30,7 @@ while True:
 }
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("bomb", BOMBS)
 async def test_a_fork_bomb_is_bounded_and_a_neighbour_hardly_notices(make_box: MakeBox, bomb: str) -> None:
     victim, neighbour = await make_box(processes=200), await make_box()
