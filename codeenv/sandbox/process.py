@@ -28,7 +28,8 @@ class LocalProcess(asyncio.Protocol):
         self._inbox: list[bytes] = []
         self._size = 0
         self._ended = False
-        self._arrived, self._writable, self._closed = anyio.Event(), anyio.Event(), anyio.Event()
+        self._waiting: asyncio.Future[None] | None = None  # whoever receives: a plain future, as this is a hot path
+        self._writable, self._closed = anyio.Event(), anyio.Event()
         self._writable.set()
 
     @classmethod
@@ -62,8 +63,8 @@ class LocalProcess(asyncio.Protocol):
         while not self._inbox:
             if self._ended:
                 return b""
-            self._arrived = anyio.Event()
-            await self._arrived.wait()
+            self._waiting = asyncio.get_running_loop().create_future()
+            await self._waiting
         data = self._inbox[0] if len(self._inbox) == 1 else b"".join(self._inbox)
         self._inbox.clear()
         if self._size > INBOX_LIMIT:
@@ -88,12 +89,16 @@ class LocalProcess(asyncio.Protocol):
         self._size += len(data)
         if self._size > INBOX_LIMIT:
             self._transport.pause_reading()
-        self._arrived.set()
+        self._wake()
 
     def eof_received(self) -> bool:
         self._ended = True
-        self._arrived.set()
+        self._wake()
         return True  # it may still read
+
+    def _wake(self) -> None:
+        if self._waiting is not None and not self._waiting.done():
+            self._waiting.set_result(None)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.eof_received()

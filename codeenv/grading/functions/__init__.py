@@ -35,7 +35,7 @@ async def run(task: Task, grader: FunctionsGrader, workspace: Archive, boxes: Bo
                 relay = Relay(process, solution_box, grader.call_timeout, records.append)
                 await process.send(program("tests"))
                 settings = (folder, modules_of(workspace), test_files(task), needs_pytest(task), asked_for(task))
-                await process.send(Frame(b"S", 1, 0, encode(settings)).pack())
+                await process.send(Frame.of(b"S", 1, 0, encode(settings)).raw)
                 await relay.run()
                 if not records or records[-1].kind != "end":
                     done = await process.wait()

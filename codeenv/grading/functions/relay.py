@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from time import monotonic
+from typing import NamedTuple
 
 import anyio
 from anyio.abc import TaskGroup, TaskStatus
@@ -30,15 +31,21 @@ class BrokenFrame(Exception):
     """What the solution's process sent is not what it owes."""
 
 
-@dataclass(frozen=True)
-class Frame:
+class Frame(NamedTuple):
+    """`raw` is the whole of it, to be passed on as it came."""
+
     kind: bytes
     conversation: int
     epoch: int
-    body: bytes
+    raw: bytes
 
-    def pack(self) -> bytes:
-        return HEADER.pack(len(self.body), self.kind, self.conversation, self.epoch) + self.body
+    @classmethod
+    def of(cls, kind: bytes, conversation: int, epoch: int, body: bytes) -> Frame:
+        return cls(kind, conversation, epoch, HEADER.pack(len(body), kind, conversation, epoch) + body)
+
+    @property
+    def body(self) -> bytes:
+        return self.raw[HEADER.size :]
 
 
 def frames(inbox: bytearray) -> Iterator[Frame]:
@@ -50,9 +57,9 @@ def frames(inbox: bytearray) -> Iterator[Frame]:
         end = HEADER.size + size
         if len(inbox) < end:
             return
-        body = bytes(memoryview(inbox)[HEADER.size : end])
+        raw = bytes(memoryview(inbox)[:end])
         del inbox[:end]
-        yield Frame(kind, conversation, epoch, body)
+        yield Frame(kind, conversation, epoch, raw)
 
 
 @dataclass
@@ -122,7 +129,7 @@ class Relay:
             del self.owing[frame.conversation]
         if self.solution is not None:
             with suppress(BrokenPipeError):
-                await self.solution.send(frame.pack())
+                await self.solution.send(frame.raw)
 
     async def _live(self, epoch: int, *, task_status: TaskStatus[None]) -> None:
         """One process of the solution's, from its start to its end."""
@@ -193,12 +200,12 @@ class Relay:
         self.solution = None
         self.owing.clear()
         self.since.clear()
-        await self._to_tests(Frame(b"D", 0, self.epoch, reason.encode()))
+        await self._to_tests(Frame.of(b"D", 0, self.epoch, reason.encode()))
 
     async def _to_tests(self, frame: Frame) -> None:
         async with self.sending:  # the solution's frames and the news of its end come from different tasks
             with suppress(BrokenPipeError):
-                await self.tests.send(frame.pack())
+                await self.tests.send(frame.raw)
 
     async def _watch(self) -> None:
         """End calls that take too long."""
