@@ -33,7 +33,7 @@ async def everything(process) -> bytes:
 
 
 async def gone(argument: str) -> bool:
-    with anyio.move_on_after(20):
+    with anyio.move_on_after(5):
         while processes_with(argument):
             await anyio.sleep(0.02)
     for pid in processes_with(argument):
