@@ -42,7 +42,7 @@ class Execution:
         self.streams = {}  # descriptor -> Tail
         self.out = Tail(int(limit), os.fsdecode(save_path), int(save_limit))
         self.err = self.out if combine == b"1" else Tail(int(limit), "", 0)
-        self.supervisor = self.main = 0  # pids; 0 once it is gone; of the command, known once its supervisor is gone
+        self.supervisor = self.main = 0  # pids; 0 while there is none, and once the supervisor is gone
         self.status_fd = self.stdin_fd = self.held_fd = -1
         self.status = b""
         self.exit_code = None
