@@ -10,7 +10,8 @@ os.environ["HF_DATASETS_OFFLINE"] = "1"
 os.environ["TIKTOKEN_CACHE_DIR"] = os.environ.get("TIKTOKEN_CACHE_DIR", "/nonexistent")  # absent tables fail at once
 os.environ["UV_OFFLINE"] = "1"
 os.environ["PIP_NO_INDEX"] = "1"
-if worker := os.environ.get("PYTEST_XDIST_WORKER"):  # tests look at what is left in there: one each
+if (worker := os.environ.get("PYTEST_XDIST_WORKER")) and f"tests-{worker}-" not in tempfile.gettempdir():
+    # Tests look at what is left in there: one for each worker, however often this is imported.
     tempfile.tempdir = os.environ["TMPDIR"] = tempfile.mkdtemp(prefix=f"tests-{worker}-")
     os.chmod(tempfile.tempdir, 0o755)
 
