@@ -1,6 +1,6 @@
 """The Beam SDK, kept quiet: the source of truth for accounts, images and stubs, imported when it is first needed.
 
-Left to itself it prints, prompts, exits the process, replaces `sys.excepthook` and sets gRPC's log level.
+Left to itself it prints, prompts, exits the process and replaces `sys.excepthook`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from typing import Any
 
 from codeenv.sandbox.api import SandboxError, UnsupportedSpec
 
-_lock = threading.RLock()  # its channel and its terminal are the whole process's
+os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # as the SDK has it: gRPC would write of each lost connection to stderr
+_lock = threading.RLock()  # the SDK's channel and terminal are the whole process's
 
 
 class NoAccount(SandboxError):
@@ -63,21 +64,21 @@ class Blueprint:
 def _quiet() -> Generator[None]:
     """With the SDK to ourselves: nothing printed, nothing asked, nothing of the process's changed for good."""
     with _lock:
-        hook, kept = sys.excepthook, {name: os.environ.get(name) for name in ("GRPC_VERBOSITY", "BETA9_NO_INPUT")}
+        hook, asked = sys.excepthook, os.environ.get("BETA9_NO_INPUT")
         os.environ["BETA9_NO_INPUT"] = "1"
         try:
             from beta9 import terminal  # pyright: ignore[reportMissingTypeStubs]
 
             said: Any = terminal
             said._console.quiet = said._error_console.quiet = True
+            said.progress_open = lambda file, mode, **_: open(file, mode)  # else a bar for 22 bytes
             yield
         finally:
             sys.excepthook = hook
-            for name, value in kept.items():
-                if value is None:
-                    os.environ.pop(name, None)
-                else:
-                    os.environ[name] = value
+            if asked is None:
+                del os.environ["BETA9_NO_INPUT"]
+            else:
+                os.environ["BETA9_NO_INPUT"] = asked
 
 
 def find_account(host: str | None = None, port: int | None = None, token: str | None = None) -> Account:
