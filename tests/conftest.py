@@ -25,6 +25,7 @@ import pytest
 from codeenv.sandbox import make_provider
 from codeenv.sandbox.api import ExportTooLarge, Probe, Sandbox, SandboxProvider, SandboxSpec
 
+pytest_plugins = ["codeenv.sandbox.conformance.plugin"]
 BACKENDS = ("bubblewrap", "unsafe-subprocess")
 MakeBox = Callable[..., Awaitable[Sandbox]]
 
