@@ -3,6 +3,7 @@ classes. A call that waits holds no thread."""
 
 from __future__ import annotations
 
+import asyncio
 import random
 import time
 from collections.abc import AsyncGenerator, Callable, Mapping
@@ -10,6 +11,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import anyio
+import anyio.lowlevel
 import grpc
 from anyio.lowlevel import RunVar
 
@@ -86,6 +88,10 @@ class Gateway:
         while True:
             try:
                 return await send(message, timeout=seconds, metadata=self._metadata)
+            except asyncio.CancelledError:
+                # gRPC raises one of its own, which no cancel scope would take for its: this raises the scope's.
+                await anyio.lowlevel.checkpoint_if_cancelled()
+                raise
             except grpc.aio.AioRpcError as error:
                 code, text = error.code(), str(error.details() or "")
                 if code in (grpc.StatusCode.UNAUTHENTICATED, grpc.StatusCode.PERMISSION_DENIED):

@@ -6,7 +6,7 @@ import errno
 from collections.abc import AsyncGenerator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
-from codeenv.sandbox.api import ExecResult, MiB
+from codeenv.sandbox.api import ExecResult, MiB, SandboxLost
 from codeenv.sandbox.beam.line import BeamAnswer, BeamLine
 from codeenv.sandbox.box.wire import pack
 
@@ -37,14 +37,17 @@ class BeamProcess:
                     raise
 
     async def receive(self) -> bytes:
-        async with self._calling("receive", None):
-            while not self._at_end:
-                answer = await self._line.about(b"g", self._number, [str(HOLD_MILLISECONDS).encode()])
-                assert answer.result is not None
-                ended, data = answer.result
-                self._at_end = ended == b"1"
-                if data:
-                    return data
+        while not self._at_end:
+            try:
+                async with self._calling("receive", None):
+                    answer = await self._line.about(b"g", self._number, [str(HOLD_MILLISECONDS).encode()])
+            except SandboxLost:  # the stream ends with the box; why, `wait` tells
+                break
+            assert answer.result is not None
+            ended, data = answer.result
+            self._at_end = ended == b"1"
+            if data:
+                return data
         return b""
 
     async def kill(self) -> None:

@@ -10,7 +10,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 
 import anyio
 
-from codeenv.sandbox.agent import AgentSandbox
+from codeenv.sandbox.agent import FILE_SECONDS, AgentSandbox
 from codeenv.sandbox.api import OUTPUT_LIMIT, MiB, Process, SandboxError, SandboxLost, SandboxSpec
 from codeenv.sandbox.beam import agent_program
 from codeenv.sandbox.beam.container import Container
@@ -95,6 +95,15 @@ class BeamSandbox(AgentSandbox):
                 running = started(self._beam, fields, os.fsdecode(directory))
                 number = await stack.enter_async_context(running)
             yield BeamProcess(self._beam, number, self._calling, self._ended)
+
+    @asynccontextmanager
+    async def _calling(self, stage: str, seconds: float | None = FILE_SECONDS) -> AsyncGenerator[None]:
+        # At the end of its time the agent leaves, and what waits for it would wait for ever.
+        left = max(0.0, self.seconds_left) + 1.0
+        async with super()._calling(stage, left if seconds is None else min(left, seconds)):
+            if self.seconds_left <= 0:
+                raise SandboxLost("its time is over", stage=stage)
+            yield
 
     def _hang_up(self) -> None:
         self.container.hang_up()

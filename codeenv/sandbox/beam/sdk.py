@@ -60,6 +60,10 @@ class Blueprint:
     name: str = "codeenv"
 
 
+def _open(file: str, mode: str, **_: object) -> Any:
+    return open(file, mode)
+
+
 @contextmanager
 def _quiet() -> Generator[None]:
     """With the SDK to ourselves: nothing printed, nothing asked, nothing of the process's changed for good."""
@@ -71,7 +75,7 @@ def _quiet() -> Generator[None]:
 
             said: Any = terminal
             said._console.quiet = said._error_console.quiet = True
-            said.progress_open = lambda file, mode, **_: open(file, mode)  # else a bar for 22 bytes
+            said.progress_open = _open  # else a bar for 22 bytes
             yield
         finally:
             sys.excepthook = hook

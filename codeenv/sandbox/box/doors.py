@@ -51,6 +51,7 @@ class Doors(agent.Agent):
     def __init__(self, folder, user, processes, limits, end):
         self.folder, self.user = folder, user
         self.answers = {}  # request number -> Answer
+        self.settled = 0  # the host needs no answer to any request below
         self.doors = {}  # slot -> its FIFO, open for both, so that neither side waits for the other to open
         self.rings = b""
         self.streams = Streams(self.send)
@@ -94,10 +95,13 @@ class Doors(agent.Agent):
             self.work_as_user()
             return
         number, needed, slot = int(number), int(needed), int(slot)
-        for old in [old for old in self.answers if old < needed]:
+        self.settled = max(self.settled, needed)
+        for old in [old for old in self.answers if old < self.settled]:
             self.forget(old)
         answer = self.answers.get(number)
-        if answer is None:
+        if number < self.settled:
+            self.deliver(slot, b"=")  # late, or sent twice, and nobody waits for it
+        elif answer is None:
             request = self.take(slot)
             if request is None:
                 self.deliver(slot, b"?")
@@ -141,8 +145,9 @@ class Doors(agent.Agent):
         elif kind == b"g":
             self.streams.get(number, about, int(fields[0]))
         elif kind == b"p":
-            self.answers[about] = Answer()  # the command's end; a request of that number only waits for it
-            self.handle(kind, about, fields)
+            if about not in self.answers:  # else it was cancelled before it came
+                self.answers[about] = Answer()  # the command's end; a request of that number only waits for it
+                self.handle(kind, about, fields)
             if about in self.streams.open:
                 self.send(b"r", number, [])
             else:  # it could not be started
@@ -150,6 +155,7 @@ class Doors(agent.Agent):
         else:
             self.handle(kind, about, fields)
             if kind == b"k":
+                self.answers.setdefault(about, Answer())  # it may have been overtaken, and then must not begin
                 self.streams.close(about)
                 self.send(b"f", about, [b"%d" % errno.ECANCELED, b"cancelled"])
             if about != number:

@@ -87,7 +87,7 @@ class Streams:
             got, ended = bytearray(), False
             while len(got) < PIECE:
                 try:
-                    data = read_some(fd)
+                    data = read_some(fd, min(CHUNK, PIECE - len(got)))
                 except OSError:  # reset: it ended with something unread
                     data = b""
                 if data is None:
