@@ -57,30 +57,38 @@ class Container:
         if image is None and conduct.images_exist:
             image = Image(self.image_id)
         await asyncio.sleep(conduct.scheduling)
-        async with self._gateway.starting():
-            if image is None or conduct.start_fails:
-                return self._end(FAILED if image else NO_IMAGE)
-            try:
-                self.sandbox = box = await self._gateway.provider.open(self._spec())
-            except SandboxError:
-                return self._end(FAILED)
         try:
-            self.env = {**image.env, **self.stub.env, **self._variables()}
-            for path, archive in image.content.items():
-                await box.import_(archive, box.workdir if path == "workspace" else path)
-            self.status, self.started_at = "RUNNING", time.time()
-            self.running.set()
-            await asyncio.sleep(conduct.readiness)
+            async with self._gateway.starting():
+                if image is None or conduct.start_fails:
+                    self._end(FAILED if image else NO_IMAGE)
+                    return
+                await self._start(image)
+                await asyncio.sleep(conduct.readiness)
             while True:  # a command may kill every process of the box but its first, which is not ours to be
-                await self._manage(box)
+                await self._manage()
         except SandboxError:
             self._end(LOST)
         finally:
-            self.ready.clear()
-            await box.close()
+            if self.sandbox is not None:
+                await self.sandbox.close()
             self._end(self.exit_code if self.exit_code is not None else LOST)
 
-    async def _manage(self, box: Sandbox) -> None:
+    async def _start(self, image: Image) -> None:
+        """:raises SandboxError: there is no box to be had."""
+        try:
+            self.sandbox = box = await self._gateway.provider.open(self._spec())
+        except SandboxError:
+            self._end(FAILED)
+            raise
+        self.env = {**image.env, **self.stub.env, **self._variables()}
+        for path, archive in image.content.items():
+            await box.import_(archive, box.workdir if path == "workspace" else path)
+        self.status, self.started_at = "RUNNING", time.time()
+        self.running.set()
+
+    async def _manage(self) -> None:
+        box = self.sandbox
+        assert box is not None
         async with box.open_process(COMMAND, cwd=box.workdir, env=self.env) as process:
             manager = self._manager = Manager(process, self.runs, self._spec().memory_mb * MiB)
             serving = asyncio.create_task(manager.serve())
@@ -108,24 +116,29 @@ class Container:
 
     def _end(self, exit_code: int) -> None:
         if self.status != "GONE":
-            self.status, self.exit_code, self.ended_at = "GONE", exit_code, time.time()
-            for event in (self.running, self.ready):
-                event.clear()
+            self._leave("GONE")
+            self.exit_code, self.ended_at = exit_code, time.time()
+
+    def _leave(self, status: Literal["STOPPING", "GONE"]) -> None:
+        self.status = status
+        self.running.clear()
+        self.ready.clear()
 
     async def die(self, exit_code: int) -> None:
         """End at once, with all its processes; `LOST` leaves no exit code."""
         if self.exit_code is None:
             self.exit_code = exit_code
-        if self.status in ("PENDING", "STOPPING"):
-            self._end(self.exit_code)
+        if self.status != "GONE":
+            self._leave("STOPPING")
         self._life.cancel()
         await asyncio.wait([self._life])
+        self._end(self.exit_code)
 
     async def stop(self) -> None:
         """Be told to stop, and be gone a little later."""
         if self.status == "GONE":
             return
-        self.status = "STOPPING"
+        self._leave("STOPPING")
         self.exit_code = STOPPED_BY_USER
         await asyncio.sleep(self._gateway.conduct.stopping)
         await self.die(STOPPED_BY_USER)

@@ -91,7 +91,7 @@ async def suffer(
     await asyncio.sleep(fault.delay)
     result = None
     if fault.die is not None and not fault.after:
-        await die(request.container_id, fault.die)
+        await die(getattr(request, "container_id", ""), fault.die)
     if not fault.replaces:
         for _ in range(fault.copies):
             result = await effect(request)

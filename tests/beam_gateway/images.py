@@ -35,7 +35,7 @@ class Image:
 
 
 class Store:
-    """All stubs, images and uploaded objects of one workspace."""
+    """All stubs, images, volumes and uploaded objects of one workspace."""
 
     def __init__(self, secrets: dict[str, str]) -> None:
         self.secrets = secrets
@@ -43,6 +43,8 @@ class Store:
         self.images: dict[str, Image] = {}
         self.objects: dict[str, str] = {}
         """Ids of objects by the hash of their content."""
+        self.volumes: dict[str, str] = {}
+        """Ids of volumes by name."""
 
     def stub(self, request: Any) -> Stub:
         """The stub of a request: a new one, or where the request allows it an equal one that is there.
@@ -82,6 +84,9 @@ class Store:
         image = Image(f"{stub_id}-{int(time.time())}", content, env)
         self.images[image.id] = image
         return image
+
+    def volume(self, name: str) -> str:
+        return self.volumes.setdefault(name, str(uuid.uuid4()))
 
     def uploaded(self, content_hash: str) -> str:
         return self.objects.setdefault(content_hash, str(uuid.uuid4()))

@@ -45,8 +45,7 @@ def find(name):
     raise OSError(0, f'exec: "{name}": executable file not found in $PATH')
 
 
-def run(number, cwd, argv, env):
-    path = find(argv[0])
+def run(number, path, cwd, argv, env):
     if cwd:
         try:
             os.stat(cwd)
@@ -65,6 +64,8 @@ def run(number, cwd, argv, env):
             os.execve(path, argv, env)
         except OSError as error:
             os.write(failed_end, str(error.errno).encode())
+        except ValueError:  # a NUL character
+            os.write(failed_end, str(errno.EINVAL).encode())
         finally:
             os._exit(127)
     for end in (out_end, err_end, failed_end):
@@ -139,12 +140,13 @@ class Manager:
                 count = int(fields[1])
                 words = [os.fsdecode(word) for word in fields[2:]]
                 env = {**os.environ, **dict(word.split("=", 1) for word in words[count:])}
-                child = run(number, os.fsdecode(fields[0]), words[:count], env)
+                path = find(words[0])
+                child = run(number, path, os.fsdecode(fields[0]), words[:count], env)
                 self.children[child.pid] = child
                 for descriptor in (child.alive, *child.streams):
                     self.watched[descriptor] = child
                     self.poll.register(descriptor, select.EPOLLIN)
-                answer = [str(child.pid).encode()]
+                answer = [str(child.pid).encode(), os.fsencode(path)]
             elif kind == b"k":
                 pid = int(fields[0])
                 if pid not in self.children:

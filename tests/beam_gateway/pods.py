@@ -33,8 +33,6 @@ class Unreachable(Exception):
 class Pods:
     def __init__(self, gateway: Gateway) -> None:
         self._gateway = gateway
-        message = pod.PodSandboxExecResponse
-        self._exec_answer = message_class(message)
 
     # --- boxes -------------------------------------------------------------------------------------------------------
 
@@ -50,14 +48,12 @@ class Pods:
         return answer(ok=True, container_id=made.id, stub_id=stub.id)
 
     async def SandboxConnect(self, request: Any, answer: Answer) -> Any:
-        container = self._gateway.containers.get(request.container_id)
+        # One that is not there is waited for as well, and as long.
         try:
             async with asyncio.timeout(self._gateway.conduct.connect_ready):
-                while container is None:
-                    await asyncio.sleep(0.05)
-                    container = self._gateway.containers.get(request.container_id)
+                container = await self._box(request, patience=self._gateway.conduct.connect_ready)
                 await container.wait_ready()
-        except (TimeoutError, Refused):
+        except (TimeoutError, Refused, Unreachable):
             return answer(ok=False, error_msg=UNREACHABLE)
         return answer(ok=True, stub_id=container.stub.id)
 
@@ -104,11 +100,7 @@ class Pods:
         try:
             argv = shlex.split(request.command)
             container = await self._box(request, patience=conduct.exec_connect)
-            try:
-                async with asyncio.timeout(conduct.manager_wait):
-                    await container.wait_ready()
-            except TimeoutError:
-                raise Refused("Process manager not ready within timeout") from None
+            await self._ready(container)
             if not argv:
                 raise Refused(BROKEN)  # the manager falls over it
             run = await container.manager.run(argv, request.cwd, env)
@@ -153,7 +145,7 @@ class Pods:
         return await self._in_box(request, answer, status)
 
     def _box_status(self, request: Any, answer: Answer) -> Any:
-        container = self._gateway.known(request.container_id)
+        container = self._gateway.containers.get(request.container_id)
         if container is None or (container.status == "GONE" and container.exit_code in (None, -1)):
             return answer(ok=False, error_msg="Failed to get sandbox status")
         if container.status == "GONE":
@@ -203,7 +195,7 @@ class Pods:
                 ]
             }
 
-        return await self._in_box(request, answer, processes)
+        return await self._in_box(request, answer, processes, wait=True)
 
     # --- files -------------------------------------------------------------------------------------------------------
 
@@ -278,15 +270,22 @@ class Pods:
             except Refused as error:
                 raise Refused(f"failed to {verb} {path}: {error}") from None
 
-        return await self._in_box(request, answer, do)
+        return await self._in_box(request, answer, do, wait=True)
 
     # --- the box that a request names --------------------------------------------------------------------------------
 
     async def _in_box(
-        self, request: Any, answer: Answer, do: Callable[[Container, Manager], Awaitable[dict[str, Any]]]
+        self,
+        request: Any,
+        answer: Answer,
+        do: Callable[[Container, Manager], Awaitable[dict[str, Any]]],
+        *,
+        wait: bool = False,
     ) -> Any:
         try:
             container = await self._box(request)
+            if wait:
+                await self._ready(container)
             return answer(ok=True, **await do(container, container.manager))
         except Unreachable:
             return answer(ok=False, error_msg=UNREACHABLE)
@@ -294,6 +293,15 @@ class Pods:
             return answer(ok=False, error_msg=str(error))
         except Gone:
             return answer(ok=False, error_msg=BROKEN)
+
+    async def _ready(self, container: Container) -> None:
+        """Wait for its process manager, which here does the files as well. :raises Refused: it takes too long."""
+        if not container.ready.is_set():
+            try:
+                async with asyncio.timeout(self._gateway.conduct.manager_wait):
+                    await container.wait_ready()
+            except TimeoutError:
+                raise Refused("Process manager not ready within timeout") from None
 
     async def _box(self, request: Any, patience: float = 0.0) -> Container:
         """The box, once it has a worker. One that is gone is looked for again for `patience` seconds.

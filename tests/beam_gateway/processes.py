@@ -41,7 +41,7 @@ class Run:
     """One command that was started in a box."""
 
     pid: int
-    argv: list[str]
+    command: str
     cwd: str
     env: list[str]
     output: dict[bytes, bytearray] = field(default_factory=lambda: {b"o": bytearray(), b"e": bytearray()})
@@ -51,10 +51,6 @@ class Run:
     marked: bool = False
     """It was killed on request, and is gone."""
     changed: asyncio.Event = field(default_factory=asyncio.Event)
-
-    @property
-    def command(self) -> str:
-        return " ".join(self.argv)
 
     def exit_code(self, profile: Profile) -> int:
         """What its server says; -1: it runs."""
@@ -92,7 +88,7 @@ class Manager:
     """The manager of one box. `serve` has to run for anything to be answered."""
 
     def __init__(self, process: Process, runs: dict[int, Run], memory: int) -> None:
-        """`runs` by pid, which outlive their manager; `memory` in bytes: what it may keep of unread output."""
+        """`runs` by pid, which outlive their manager; `memory` in bytes: what it may keep of one command's output."""
         self.runs = runs
         self.overflowed = False
         self._process, self._memory = process, memory
@@ -124,7 +120,7 @@ class Manager:
         number = next(self._numbers)
         words = [*argv, *(f"{name}={value}" for name, value in env.items())]
         fields = [cwd.encode(), str(len(argv)).encode(), *(word.encode() for word in words)]
-        self._starting[number] = Run(0, argv, cwd, [f"{name}={value}" for name, value in env.items()])
+        self._starting[number] = Run(0, " ".join(argv[1:]), cwd, [f"{name}={value}" for name, value in env.items()])
         await self._request(b"x", number, fields)
         return self._by_number[number]
 
@@ -157,6 +153,7 @@ class Manager:
         if kind in (b"s", b"!"):
             if kind == b"s" and (run := self._starting.get(number)):  # before anything else is said of it
                 run.pid = int(fields[0])
+                run.command = f"{fields[1].decode()} {run.command}".strip()
                 self.runs[run.pid] = self._by_number[number] = run
             future = self._asked.get(number)
             if future and not future.done():

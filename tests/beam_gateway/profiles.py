@@ -56,8 +56,8 @@ class Conduct:
     """How long a new box is pending, without a worker."""
     readiness: float = 0.0
     """How long a box runs before its process manager answers."""
-    start_fails: str = ""
-    """Boxes that start now fail, with exit code 1; the text is for the log."""
+    start_fails: bool = False
+    """Boxes that start now fail with exit code 1."""
     images_exist: bool = True
     """An image that nobody has built is there all the same."""
     build_fails: str = ""

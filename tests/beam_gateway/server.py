@@ -14,7 +14,7 @@ from typing import Any, Self
 
 import grpc
 import grpc.aio
-from beta9.clients import gateway, image, pod
+from beta9.clients import gateway, image, pod, volume
 
 from codeenv.sandbox import make_provider
 from codeenv.sandbox.api import SandboxProvider, SandboxSpec
@@ -25,7 +25,7 @@ from .images import Store
 from .messages import message_class
 from .pods import Pods
 from .profiles import Conduct
-from .workspace import Images, Workspace
+from .workspace import Images, Volumes, Workspace
 
 OPEN_TO_ALL = ("Authorize",)
 Context = grpc.aio.ServicerContext[Any, Any]
@@ -45,20 +45,22 @@ class Gateway:
         conduct: Conduct | None = None,
         port: int = 0,
         token: str | None = None,
-        secrets_: dict[str, str] | None = None,
+        workspace_secrets: dict[str, str] | None = None,
+        connection_age: float | None = None,
     ) -> None:
-        """`provider` makes the boxes, by `spec` but for memory and life. `port` 0: any. `secrets_` are the workspace's,
-        by name."""
+        """`provider` makes the boxes, by `spec` but for memory and life. `port` 0: any. `workspace_secrets` by name.
+        `connection_age` in seconds: a connection as old as that is told to go away (GOAWAY)."""
         self.provider = provider or make_provider("bubblewrap")
         self.spec = spec or SandboxSpec()
         self.conduct = conduct or Conduct()
         self.port = port
+        self._connection_age = connection_age
         self.token = token or secrets.token_urlsafe(24)
         self.workspace_id = str(uuid.uuid4())
         self.faults = Faults()
         self.calls: Counter[str] = Counter()
         """How often each RPC was called, those that failed included."""
-        self.store = Store(secrets_ or {})
+        self.store = Store(workspace_secrets or {})
         self.containers: dict[str, Container] = {}
         """All that there are, and those that were, for as long as their exit codes are kept."""
         self._tasks: set[asyncio.Task[Any]] = set()
@@ -80,15 +82,20 @@ class Gateway:
     # --- the server --------------------------------------------------------------------------------------------------
 
     async def _serve(self) -> None:
-        limits = [("grpc.max_receive_message_length", self.conduct.message + 65536), ("grpc.so_reuseport", 0)]
-        self._server = grpc.aio.server(
-            options=[*limits, ("grpc.max_send_message_length", self.conduct.message + 65536)]
-        )
+        options: list[tuple[str, int]] = [
+            ("grpc.max_receive_message_length", self.conduct.message),
+            ("grpc.max_send_message_length", self.conduct.message),
+            ("grpc.so_reuseport", 0),
+        ]
+        if self._connection_age is not None:
+            options.append(("grpc.max_connection_age_ms", int(self._connection_age * 1000)))
+        self._server = grpc.aio.server(options=options)
         self._server.add_generic_rpc_handlers(
             (
                 self._service("gateway.GatewayService", Workspace(self), gateway),
                 self._service("image.ImageService", Images(self), image),
                 self._service("pod.PodService", Pods(self), pod),
+                self._service("volume.VolumeService", Volumes(self), volume),
             )
         )
         self.port = self._server.add_insecure_port(f"{self.host}:{self.port}")
@@ -184,10 +191,6 @@ class Gateway:
     def active(self) -> list[Container]:
         """The boxes that are not gone."""
         return [container for container in self.containers.values() if container.status != "GONE"]
-
-    def known(self, container_id: str) -> Container | None:
-        """A box that is, or was not long ago."""
-        return self.containers.get(container_id)
 
     async def kill(self, container_id: str, exit_code: int) -> None:
         """End a box as if it had ended like that; see the codes in `container`."""

@@ -1,4 +1,4 @@
-"""gateway.GatewayService and image.ImageService: stubs, images, uploads, and the list of boxes."""
+"""The services for what is not in a box: stubs, images, uploads, volumes, and the list of boxes."""
 
 from __future__ import annotations
 
@@ -81,3 +81,13 @@ class Images:
             return
         self._gateway.store.built(image_id, list(request.env_vars))
         yield answer(msg="Build completed successfully\n", done=True, success=True, image_id=image_id)
+
+
+class Volumes:
+    """Volumes have names and ids here, and nothing in them: no box sees one."""
+
+    def __init__(self, gateway: Gateway) -> None:
+        self._gateway = gateway
+
+    async def GetOrCreateVolume(self, request: Any, answer: Answer) -> Any:
+        return answer(ok=True, volume={"id": self._gateway.store.volume(request.name), "name": request.name})
