@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
+
 import pytest
 
 from codeenv.sandbox.api import SandboxProvider
+from codeenv.sandbox.conformance import session, support
+from codeenv.sandbox.conformance.catalogue import TOPICS, checks
+from codeenv.sandbox.conformance.session import Session
 from codeenv.sandbox.conformance.suite import test_sandbox as test_sandbox
+from codeenv.sandbox.conformance.support import NotPromised
 from tests.conftest import BACKENDS, provider_or_skip
+from tests.sandbox import broken
+from tests.sandbox.broken import Wrapped, WrappedProvider
 
 
 @pytest.fixture(scope="module", params=[*BACKENDS, "beam"])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import anyio
@@ -29,20 +29,20 @@ from codeenv.sandbox.conformance.support import (
 )
 
 
-def _calls(box: Sandbox) -> dict[str, Awaitable[Any]]:
+def _calls(box: Sandbox) -> dict[str, Callable[[], Awaitable[Any]]]:
     async def process() -> None:
         async with box.open_process(["cat"]):
             pass
 
     return {
-        "exec": box.exec("true"),
-        "open_process": process(),
-        "read_file": box.read_file("f"),
-        "write_file": box.write_file("f", b""),
-        "list_files": box.list_files(),
-        "remove": box.remove("f"),
-        "export": box.export(),
-        "import_": box.import_(Archive.of({"f": b"x"})),
+        "exec": lambda: box.exec("true"),
+        "open_process": process,
+        "read_file": lambda: box.read_file("f"),
+        "write_file": lambda: box.write_file("f", b""),
+        "list_files": box.list_files,
+        "remove": lambda: box.remove("f"),
+        "export": box.export,
+        "import_": lambda: box.import_(Archive.of({"f": b"x"})),
     }
 
 
@@ -73,7 +73,7 @@ async def check_a_closed_box_is_lost(provider: SandboxProvider, spec: SandboxSpe
         pass
     with in_time():
         for stage, call in _calls(box).items():
-            error = await failure(call, SandboxLost)
+            error = await failure(call(), SandboxLost)
             assert error.stage == stage, error
             assert not isinstance(error, SandboxExpired), error
 
@@ -158,7 +158,7 @@ async def check_a_box_expires_at_its_time(provider: SandboxProvider, spec: Sandb
             error = await failure(box.exec(f"{SESSION} sleep {argument} & sleep {LONG}"), SandboxExpired)
             assert error.stage == "exec", error
             for call in _calls(box).values():
-                await failure(call, SandboxExpired)
+                await failure(call(), SandboxExpired)
         if provider.capabilities.shares_host:
             assert on_host(argument) == []
         with in_time(30):

@@ -12,6 +12,9 @@ from codeenv.sandbox.archive import Archive
 from codeenv.sandbox.conformance.catalogue import Check
 from codeenv.sandbox.conformance.support import patience
 
+PATIENCE = 5.0
+"""Seconds that what ends soon may take, on top of 20 round trips."""
+
 CHECK_SECONDS = 60.0
 """For a check, on top of 30 times the patience: nothing hangs for ever."""
 
@@ -24,7 +27,7 @@ class Session:
         self._provider = provider
         self._spec = spec or SandboxSpec()
         self._box: Sandbox | None = None
-        self._patience = patience.get()
+        self._patience = PATIENCE
 
     async def run(self, check: Check) -> None:
         """:raises NotPromised: it is not for this backend. Any other exception: the promise is not kept."""
@@ -50,7 +53,7 @@ class Session:
                 started = time.monotonic()
                 await self._box.exec(["true"])
                 trips.append(time.monotonic() - started)
-            self._patience = 5.0 + 20 * min(trips)
+            self._patience = PATIENCE + 20 * min(trips)
         return self._box
 
     async def _cleared(self, box: Sandbox) -> bool:

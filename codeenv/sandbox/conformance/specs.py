@@ -24,8 +24,7 @@ async def _refused(provider: SandboxProvider, spec: SandboxSpec, name: str, valu
     async def check() -> None:
         provider.check(asked)
 
-    for call in (check(), provider.open(asked)):
-        error = await failure(call, UnsupportedSpec)
+    for error in (await failure(check(), UnsupportedSpec), await failure(provider.open(asked), UnsupportedSpec)):
         assert name in str(error), error
 
 

@@ -21,6 +21,9 @@ LONG = 600
 patience: ContextVar[float] = ContextVar("patience", default=20.0)
 """Seconds that what ends soon may take. A session sets it by the round trip that it has measured."""
 
+READY_SECONDS = (0.6, 3.0, 15.0)
+"""How long a command is given to get where it is to be killed, one after the other until it gets there."""
+
 SESSION = "python3 -S -c 'import os, sys; os.setsid(); os.execvp(sys.argv[1], sys.argv[1:])'"
 """Put before a command that runs in the background: it gets a session of its own, as with `setsid`."""
 
@@ -79,7 +82,7 @@ async def settles(box: Sandbox, argument: str, count: int) -> None:
 async def until_ready(box: Sandbox, command: str, **options: Any) -> ExecResult:
     """Run, with a timeout, a command that prints `ready` and then never ends: as long as it takes to get there."""
     result = None
-    for seconds in (0.6, 3.0, 15.0):
+    for seconds in READY_SECONDS:
         with in_time(seconds):
             result = await box.exec(command, timeout=seconds, **options)
         if b"ready" in result.stdout:
