@@ -4,7 +4,6 @@ metadata: the same bytes, a hundredth of the cost. betterproto takes 0.5 ms to e
 from __future__ import annotations
 
 import dataclasses
-import enum
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 from functools import cache
@@ -53,7 +52,7 @@ def _define(source: type) -> None:
 
 def _add(file: FileDescriptorProto, kind: type) -> Iterator[type]:
     """Define one type in `file`, and yield those that its fields have."""
-    if issubclass(kind, enum.Enum):
+    if issubclass(kind, betterproto.Enum):
         made = file.enum_type.add(name=_name(kind))
         for member in sorted(kind, key=lambda member: member.value != 0):  # proto3 wants the zero first
             made.value.add(name=f"{_name(kind)}_{member.name}", number=member.value)
