@@ -76,10 +76,21 @@ async def test_a_call_that_gets_no_answer(
     assert fault.hits == 1
 
 
-async def test_a_request_is_delivered_twice(gateway: Gateway, client: Client, box: str) -> None:
-    gateway.faults.add("SandboxExec", copies=2)
+@pytest.mark.parametrize(
+    "fields", [{"copies": 2}, {"copies": 2, "at_once": True}, {"again": 0.1}], ids=["in-turn", "at-once", "later"]
+)
+async def test_a_request_is_delivered_twice(gateway: Gateway, client: Client, box: str, fields: dict[str, Any]) -> None:
+    gateway.faults.add("SandboxExec", **fields)
     assert (await client.exec(box, ECHO)).done
-    assert await lines(client, box) == 2
+    while await lines(client, box) < 2:
+        await asyncio.sleep(0.02)
+
+
+async def test_copies_at_once_run_beside_each_other(gateway: Gateway, client: Client, box: str) -> None:
+    await client.exec(box, "mkfifo pipe")
+    gateway.faults.add("SandboxExec", copies=2, at_once=True)
+    # Neither ends without the other.
+    assert (await client.exec(box, "sh -c 'if mkdir first; then echo met > pipe; else cat pipe; fi'")).done
 
 
 async def test_an_answer_without_an_effect(gateway: Gateway, client: Client, box: str) -> None:
