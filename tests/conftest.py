@@ -71,7 +71,7 @@ def provider_or_skip(name: str) -> SandboxProvider:
 @pytest.fixture
 def provider() -> SandboxProvider:
     """The real, isolating backend."""
-    return provider_or_skip("bubblewrap")
+    return provider_or_skip(os.environ.get("TEST_BACKEND", "bubblewrap"))
 
 
 @pytest.fixture(params=BACKENDS)
