@@ -15,9 +15,14 @@ if (worker := os.environ.get("PYTEST_XDIST_WORKER")) and f"tests-{worker}-" not 
     tempfile.tempdir = os.environ["TMPDIR"] = tempfile.mkdtemp(prefix=f"tests-{worker}-")
     os.chmod(tempfile.tempdir, 0o755)
 
+import atexit
+import json
+import subprocess
+import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, suppress
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -26,6 +31,7 @@ from codeenv.sandbox import make_provider
 from codeenv.sandbox.api import ExportTooLarge, Probe, Sandbox, SandboxProvider, SandboxSpec
 
 pytest_plugins = ["codeenv.sandbox.conformance.plugin"]
+ROOT = Path(__file__).parents[1]
 BACKENDS = ("bubblewrap", "unsafe-subprocess")
 MakeBox = Callable[..., Awaitable[Sandbox]]
 
@@ -40,7 +46,23 @@ def probe(name: str) -> Probe:
     return make_provider(name).probe()
 
 
+@lru_cache
+def beam_account() -> dict[str, Any]:
+    """Of a gateway for tests in a process of its own, which ends with us."""
+    command = [sys.executable, "-m", "tests.beam_gateway"]
+    process = subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert process.stdin is not None
+    assert process.stdout is not None
+    atexit.register(process.wait, 30)
+    atexit.register(process.stdin.close)
+    atexit.register(process.stdout.close)
+    return json.loads(process.stdout.readline())
+
+
 def provider_or_skip(name: str) -> SandboxProvider:
+    if name == "beam":
+        provider_or_skip("bubblewrap")
+        return make_provider(name, **beam_account())
     if not probe(name).available:
         pytest.skip(f"{name} does not work on this host: {probe(name).error}")
     return make_provider(name)

@@ -13,6 +13,7 @@ logger = logging.getLogger(__name__)
 
 BACKENDS = {
     "bubblewrap": ("codeenv.sandbox.bubblewrap", "BubblewrapProvider"),
+    "beam": ("codeenv.sandbox.beam.provider", "BeamProvider"),
     "unsafe-subprocess": ("codeenv.sandbox.subprocess", "SubprocessProvider"),
 }
 """Every backend, strongest isolation first."""

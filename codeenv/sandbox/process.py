@@ -67,10 +67,12 @@ class LocalProcess(asyncio.Protocol):
             await self._waiting
         data = self._inbox[0] if len(self._inbox) == 1 else b"".join(self._inbox)
         self._inbox.clear()
-        if self._size > INBOX_LIMIT:
+        if rest := data[INBOX_LIMIT:]:
+            self._inbox.append(rest)
+        if self._size > INBOX_LIMIT >= len(rest):
             self._transport.resume_reading()
-        self._size = 0
-        return data
+        self._size = len(rest)
+        return data[:INBOX_LIMIT]
 
     async def kill(self) -> None:
         await self._kill()

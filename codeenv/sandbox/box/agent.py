@@ -32,7 +32,8 @@ ROOMY = 1 << 30  # bytes of address space that we can do with as well as any com
 
 
 class Agent:
-    def __init__(self, contained, processes, limits, end):
+    def __init__(self, contained, processes, limits, end, source=0):
+        self.source = source  # where requests come from
         self.end = end  # of the box's time to live, on the monotonic clock
         self.inbox = bytearray()
         self.poll = select.poll()
@@ -41,7 +42,7 @@ class Agent:
         _signal.signal(_signal.SIGCHLD, lambda *_: None)
         _signal.signal(_signal.SIGINT, _signal.SIG_DFL)  # PID 1 without a handler cannot be signalled from inside
         _signal.set_wakeup_fd(wake_write, warn_on_full_buffer=False)
-        self.poll.register(0, select.POLLIN)
+        self.poll.register(source, select.POLLIN)
         self.poll.register(self.wake_read, select.POLLIN)
 
     def run(self):
@@ -49,21 +50,30 @@ class Agent:
         self.send(b"r", 0, [b"%d" % os.getpid()])
         while True:
             for fd, _ in self.poll.poll(self.poll_timeout()):
-                if fd == 0:
+                if fd == self.source:
                     if not self.receive():
                         return
                 elif fd == self.wake_read:
                     os.read(fd, 4096)
                     self.commands.reap()
                 else:
-                    self.commands.on_pipe(fd)
+                    self.on_pipe(fd)
             now = time.monotonic()
             if now >= self.end:
                 return
-            self.commands.on_time(now)
+            self.on_time(now)
+
+    def on_pipe(self, fd):
+        self.commands.on_pipe(fd)
+
+    def deadlines(self):
+        return self.commands.deadlines()
+
+    def on_time(self, now):
+        self.commands.on_time(now)
 
     def poll_timeout(self):
-        seconds = min([self.end, *self.commands.deadlines()]) - time.monotonic()
+        seconds = min([self.end, *self.deadlines()]) - time.monotonic()
         # The kernel takes a C int of milliseconds: a longer sleep is had in several turns of the loop.
         return int(min(max(0, seconds * 1000 + 1), 3_600_000))
 
@@ -116,7 +126,7 @@ def main():
     serve(os.getpid() == 1, *map(int, sys.argv[1:5]), sys.argv[5:])
 
 
-def serve(contained, memory, processes, disk, milliseconds, folders):
+def serve(contained, memory, processes, disk, milliseconds, folders, make=Agent):
     """Be the agent of this box. Does not return."""
     end = time.monotonic() + milliseconds / 1000
     prctl(PR_SET_DUMPABLE, 0)
@@ -129,7 +139,7 @@ def serve(contained, memory, processes, disk, milliseconds, folders):
         limits.append((resource.RLIMIT_FSIZE, disk))
     if memory:
         limits.append((resource.RLIMIT_AS, memory))
-    if contained:
+    if contained or make is not Agent:  # the user is the box's alone, and so is what binds a user
         if processes:
             limits.append((resource.RLIMIT_NPROC, processes))
         if not 0 < memory < ROOMY:
@@ -145,7 +155,7 @@ def serve(contained, memory, processes, disk, milliseconds, folders):
     _signal.signal(_signal.SIGALRM, on_alarm)
     _signal.setitimer(_signal.ITIMER_REAL, milliseconds / 1000 + 0.2, 1.0)
     try:
-        Agent(contained, processes, limits, end).run()
+        make(contained, processes, limits, end).run()
     except (BrokenPipeError, ConnectionResetError):
         pass  # the host is gone
     except BaseException:

@@ -15,6 +15,7 @@ from codeenv.sandbox.box.output import CHUNK, Tail, read_some
 from codeenv.sandbox.box.processes import (
     PR_SET_CHILD_SUBREAPER,
     alive,
+    be_for_good,
     become,
     children,
     confine,
@@ -62,6 +63,7 @@ class Commands:
         self.contained = contained  # PID 1 of a box of our own; else a plain process of the user's
         self.processes = processes  # the most the policy may have at once
         self.limits = limits  # resource limits of every command
+        self.user = None  # whom every command is to be, when we are root behind the scenes
         self.running = {}  # request id -> Execution
         self.by_fd = {}  # descriptor -> Execution
         self.dead = {}  # pid -> status of those reaped since the first of the running ones was started
@@ -80,7 +82,7 @@ class Commands:
         others, execution.notice = self.make_room()
         # All, not our children alone: a supervisor that is about to leave will hand its daemons to us.
         execution.earlier = [pid for pid in family({os.getpid()}) if pid != os.getpid()] if others else []
-        alone = self.contained and not self.limits and not self.running and not execution.earlier
+        alone = self.user is None and not self.limits and not self.running and not execution.earlier
         ours, theirs, hosts = [], [], []
         out_r = -1
         try:
@@ -156,6 +158,8 @@ class Commands:
             os.write(status_w, os.getpid().to_bytes(4, "big"))  # before the command can kill who might tell it for us
             os.chdir(cwd)
             confine(self.limits)
+            if self.user is not None:
+                be_for_good(self.user)
             os.nice(LESS_URGENT)
             become(argv, env, streams)
         for fd in {0, 1, 2, *streams}:

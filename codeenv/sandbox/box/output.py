@@ -61,9 +61,9 @@ class Tail:
         return bytes(self.head + self.tail)
 
 
-def read_some(fd):
-    """Bytes; empty at the end of the stream; None when there is nothing to read now."""
+def read_some(fd, limit=CHUNK):
+    """Bytes, at most `limit`; empty at the end of the stream; None when there is nothing to read now."""
     try:
-        return os.read(fd, CHUNK)
+        return os.read(fd, limit)
     except BlockingIOError:
         return None

@@ -143,3 +143,11 @@ def confine(limits):
         hard = resource.getrlimit(name)[1]
         top = value if hard == resource.RLIM_INFINITY else min(value, hard)
         resource.setrlimit(name, (top, top))
+
+
+def be_for_good(user):
+    """Give up being root, of which nothing stays behind."""
+    os.seteuid(0)
+    os.setgroups([])
+    os.setresgid(user, user, user)
+    os.setresuid(user, user, user)

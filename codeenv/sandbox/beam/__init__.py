@@ -1,0 +1,1 @@
+"""Boxes that Beam, or a self-hosted beta9, starts, limits and bills."""

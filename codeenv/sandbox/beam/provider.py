@@ -1,0 +1,318 @@
+"""Boxes on Beam, managed or self-hosted. Never picked by `auto`: nobody is billed by surprise."""
+
+from __future__ import annotations
+
+import logging
+import random
+import re
+import threading
+import time
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Any, Literal
+
+import anyio
+import anyio.to_thread
+from anyio.lowlevel import RunVar
+
+from codeenv.sandbox.api import (
+    Capabilities,
+    Probe,
+    Sandbox,
+    SandboxError,
+    SandboxSpec,
+    UnsupportedSpec,
+)
+from codeenv.sandbox.beam.container import Container
+from codeenv.sandbox.beam.gateway import Gateway, Refused, Unreachable, gateway_of
+from codeenv.sandbox.beam.lease import Leases, lease_of
+from codeenv.sandbox.beam.sandbox import BeamSandbox
+from codeenv.sandbox.beam.sdk import Account, Blueprint, find_account, make_stub
+
+logger = logging.getLogger(__name__)
+
+QUOTA = re.compile(r"concurrency_limit|quota|rate.?limit|too many|capacity", re.IGNORECASE)
+CREATE_RPC_SECONDS = 60.0
+CREATE_PATIENCE = 300.0
+"""Seconds for which a create waits for room under the account's quota."""
+GONE_SECONDS = 3.0
+"""For how long a stopped box is watched until the gateway calls it stopping or over."""
+OVERHEAD_MB = 256
+"""Memory of a box beside what its commands may have: our agent, the system, files in memory."""
+
+
+class BeamProvider:
+    """Implements `codeenv.sandbox.api.SandboxProvider`.
+
+    :param host, port, token: the gateway and whose boxes they are; by default what beam-client uses.
+    :param name: the app that the boxes are filed under.
+    :param dockerfile: path of a Dockerfile, instead of a spec's image; :param commands: run while an image is built.
+    :param allow: hosts and networks that boxes without `network` may reach all the same.
+    :param volumes: mount path -> volume name; :param secrets: names of workspace secrets that boxes get.
+    :param pool: a private pool by name.
+    :param create_at_once: boxes that are made at a time.
+    :param lease_seconds: a box outlives us by this at most.
+    :param token_in_box: what to do about a box in which commands could read the account's token.
+    """
+
+    name = "beam"
+
+    def __init__(
+        self,
+        *,
+        host: str | None = None,
+        port: int | None = None,
+        token: str | None = None,
+        name: str = "codeenv",
+        dockerfile: str | None = None,
+        commands: Sequence[str] = (),
+        allow: Sequence[str] = (),
+        volumes: dict[str, str] | None = None,
+        secrets: Sequence[str] = (),
+        pool: str | None = None,
+        create_at_once: int = 24,
+        lease_seconds: float = 300.0,
+        token_in_box: Literal["refuse", "warn", "allow"] = "refuse",
+    ) -> None:
+        if create_at_once < 1 or lease_seconds < 30:
+            raise ValueError("create_at_once must be 1 or more, and lease_seconds 30 or more")
+        self._given = (host, port, token)
+        self._app = name
+        self._dockerfile, self._commands = dockerfile, tuple(commands)
+        self._allow, self._pool = tuple(allow), pool
+        self._volumes = tuple((volume, path) for path, volume in (volumes or {}).items())
+        self._secrets = tuple(secrets)
+        self._at_once = create_at_once
+        self._lease_seconds = lease_seconds
+        self._token_in_box = token_in_box
+        self._account: Account | None = None
+        self._stubs: dict[Blueprint, str] = {}
+        self._making = threading.Lock()
+        self._runs: RunVar[_Run] = RunVar(f"codeenv_beam_run_{id(self)}")
+
+    def __repr__(self) -> str:
+        return f"BeamProvider({self._account or 'not yet connected'})"
+
+    @property
+    def account(self) -> Account:
+        """Blocks the first time. :raises NoAccount: there is none."""
+        if self._account is None:
+            self._account = find_account(*self._given)
+        return self._account
+
+    def probe(self) -> Probe:
+        """Whether there is an account: asking the gateway would take an event loop, and a box money."""
+        try:
+            account = self.account
+        except SandboxError as error:
+            return Probe(self.name, False, str(error))
+        return Probe(self.name, True, "", self.capabilities, {"gateway": str(account)})
+
+    @property
+    def capabilities(self) -> Capabilities:
+        return Capabilities(
+            isolation="gvisor",
+            memory="soft",
+            processes="soft",
+            disk="soft",
+            cpus="hard",
+            network_off=True,
+            images=True,
+            gpu=True,
+            notes=("a box that fills its memory as a whole may be ended as a whole",),
+        )
+
+    def check(self, spec: SandboxSpec) -> None:
+        """Have Beam prepare the image and the stub. Blocks, for minutes while an image is built."""
+        self._stub(spec)
+
+    def _blueprint(self, spec: SandboxSpec) -> Blueprint:
+        if spec.python is not None and not re.fullmatch(r"3\.\d+", spec.python):
+            raise UnsupportedSpec(f"sandbox 'beam' takes a Python by its version, as 3.12, not {spec.python!r}")
+        return Blueprint(
+            image=spec.image,
+            dockerfile=self._dockerfile,
+            python=spec.python,
+            packages=spec.packages,
+            commands=self._commands,
+            cpus=spec.cpus or 1.0,
+            memory_mb=max(512, spec.memory_mb + OVERHEAD_MB),
+            gpu=spec.gpu,
+            ttl=lease_of(spec.ttl_seconds, self._lease_seconds),
+            network=spec.network,
+            allow=self._allow,
+            volumes=self._volumes,
+            secrets=self._secrets,
+            pool=self._pool,
+            name=self._app,
+        )
+
+    def _stub(self, spec: SandboxSpec) -> str:
+        blueprint = self._blueprint(spec)
+        with self._making:
+            if blueprint not in self._stubs:
+                self._stubs[blueprint] = make_stub(self.account, blueprint)
+            return self._stubs[blueprint]
+
+    @asynccontextmanager
+    async def create(self, spec: SandboxSpec) -> AsyncGenerator[Sandbox]:
+        box = await self.open(spec)
+        try:
+            yield box
+        finally:
+            await box.close()
+
+    async def open(self, spec: SandboxSpec) -> Sandbox:
+        started = time.monotonic()
+        stub = self._stubs.get(self._blueprint(spec)) or await anyio.to_thread.run_sync(
+            self._stub, spec, abandon_on_cancel=True
+        )
+        run = self._runs.get(None)
+        if run is None:
+            run = _Run(self.account, self._at_once, self._lease_seconds)
+            self._runs.set(run)
+        async with AsyncExitStack() as stack:
+            await stack.enter_async_context(run.limiter)
+            gateway = await run.enter()
+            try:
+                container = await run.make(gateway, stub, started)
+                box = BeamSandbox(spec, container, run.end)
+            except BaseException:
+                with anyio.CancelScope(shield=True):
+                    await run.leave()
+                raise
+            try:
+                run.leases.add(box)
+                facts = await box.start()
+                self._look_at(facts.exposes_token)
+            except BaseException:
+                await box.close()
+                raise
+            return box
+
+    def _look_at(self, exposes_token: bool) -> None:
+        if not exposes_token or self._token_in_box == "allow":
+            return
+        text = (
+            "commands in this box can read the account's Beam token, as older servers put it into every sandbox. "
+            "Use an account of its own for untrusted code"
+        )
+        if self._token_in_box == "refuse":
+            raise SandboxError(f"{text}, and set token_in_box='warn' to go on", stage="create")
+        logger.warning("sandbox: %s", text)
+
+
+class _Run:
+    """What the boxes of one event loop share: the channel, the leases, how many are made at a time."""
+
+    def __init__(self, account: Account, at_once: int, lease_seconds: float) -> None:
+        self._account = account
+        self._users = 0
+        self._stack = AsyncExitStack()
+        self._entering = anyio.Lock()
+        self._gateway: Gateway | None = None
+        self.limiter = anyio.CapacityLimiter(at_once)
+        self.leases = Leases(lease_seconds)
+        self._creates: dict[str, int] = {}  # stub -> creates under way
+        self._known: set[str] = set()  # ids of containers
+        self._in_doubt: set[str] = set()  # stubs of creates whose reply never came
+
+    async def enter(self) -> Gateway:
+        async with self._entering:
+            if self._gateway is None:
+                self._gateway = await self._stack.enter_async_context(gateway_of(self._account))
+            self._users += 1
+            return self._gateway
+
+    async def leave(self) -> None:
+        async with self._entering:
+            self._users -= 1
+            if not self._users:
+                await self._settle_all()
+                self._gateway = None
+                self._known.clear()
+                await self._stack.aclose()
+
+    async def make(self, gateway: Gateway, stub: str, started: float) -> Container:
+        """A container, with patience while the account's quota is used up. Shielded while a reply may come: what was
+        made and is not known would be billed until its lease is over."""
+        delay = 0.2
+        while True:
+            try:
+                reply = await self._ask(gateway, stub)
+            except Unreachable as error:
+                text = f"the sandbox could not be made: {error}"
+                raise SandboxError(text, stage="create", seconds=time.monotonic() - started) from error
+            if reply.ok and reply.container_id:
+                return Container(gateway, str(reply.container_id))
+            said = str(reply.error_msg or "Beam gave no reason")
+            if not QUOTA.search(said) or time.monotonic() - started > CREATE_PATIENCE:
+                text = f"the sandbox could not be made: {said}"
+                raise SandboxError(text, stage="create", seconds=time.monotonic() - started)
+            await anyio.sleep(delay * random.uniform(0.5, 1.5))
+            delay = min(15.0, delay * 2)
+
+    async def _ask(self, gateway: Gateway, stub: str) -> Any:
+        self._creates[stub] = self._creates.get(stub, 0) + 1
+        reply: Any = None
+        try:
+            with anyio.CancelScope(shield=True):
+                reply = await gateway.call("CreatePod", stub_id=stub, seconds=CREATE_RPC_SECONDS, patience=0.0)
+            if reply.container_id:
+                self._known.add(str(reply.container_id))
+            return reply
+        except Refused:
+            raise
+        except BaseException:
+            self._in_doubt.add(stub)
+            raise
+        finally:
+            self._creates[stub] -= 1
+            if stub in self._in_doubt and not self._creates[stub]:
+                with anyio.CancelScope(shield=True):
+                    await self._settle(gateway, stub)
+
+    async def _settle_all(self) -> None:
+        if self._gateway is not None:
+            for stub in list(self._in_doubt):
+                await self._settle(self._gateway, stub)
+
+    async def _settle(self, gateway: Gateway, stub: str) -> None:
+        """Stop what creates made whose reply never came: containers of our stub that we do not know."""
+        try:
+            listed = await gateway.call("ListContainers", patience=10.0)
+            for container in listed.containers:
+                if container.stub_id == stub and container.container_id not in self._known:
+                    logger.info("sandbox: stopping %s, which was made without a reply", container.container_id)
+                    await gateway.call("StopContainer", container_id=container.container_id)
+            self._in_doubt.discard(stub)
+        except (Refused, Unreachable) as error:
+            logger.warning("sandbox: boxes may be left until their lease is over: %s", error)
+
+    async def end(self, box: BeamSandbox) -> None:
+        """Stop a box for good. Never fails; what may be left is reported."""
+        await self.leases.remove(box)
+        container = box.container
+        try:
+            reply = await container.gateway.call("StopContainer", container_id=container.id)
+            if not reply.ok and "not found" not in reply.error_msg.lower():
+                logger.warning("sandbox %s: Beam did not stop it: %s", container.id, reply.error_msg)
+            elif reply.ok and not await self._is_going(container):
+                logger.warning("sandbox %s: Beam has been told to stop it and still calls it running", container.id)
+        except (Refused, Unreachable) as error:
+            logger.warning("sandbox %s: it may live on until its lease is over: %s", container.id, error)
+        finally:
+            self._known.discard(container.id)
+            await self.leave()
+
+    async def _is_going(self, container: Container) -> bool:
+        end = time.monotonic() + GONE_SECONDS
+        delay = 0.05
+        while True:
+            status = await container.gateway.call("SandboxStatus", container_id=container.id, pid=0, patience=5.0)
+            if not status.ok or status.status.lower() not in ("running", "pending"):
+                return True
+            if time.monotonic() > end:
+                return False
+            await anyio.sleep(delay)
+            delay *= 2

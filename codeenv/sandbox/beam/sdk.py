@@ -1,0 +1,188 @@
+"""The Beam SDK, kept quiet: the source of truth for accounts, images and stubs, imported when it is first needed.
+
+Left to itself it prints, prompts, exits the process and replaces `sys.excepthook`.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from codeenv.sandbox.api import SandboxError, UnsupportedSpec
+
+os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # as the SDK has it: gRPC would write of each lost connection to stderr
+_lock = threading.RLock()  # the SDK's channel and terminal are the whole process's
+
+
+class NoAccount(SandboxError):
+    """Nothing says which account to use."""
+
+
+@dataclass(frozen=True)
+class Account:
+    """Where the gateway is, and as whom we come."""
+
+    host: str
+    port: int
+    token: str = field(repr=False)
+
+    def __str__(self) -> str:
+        return f"{self.host}:{self.port}"
+
+
+@dataclass(frozen=True)
+class Blueprint:
+    """What boxes of one kind are made from: everything that Beam calls a stub. Memory in MiB, `ttl` in seconds."""
+
+    image: str | None = None
+    """A registry image, or `id:` and the id of an image that Beam has."""
+    dockerfile: str | None = None
+    python: str | None = None
+    packages: tuple[str, ...] = ()
+    commands: tuple[str, ...] = ()
+    """What is run, as root, while the image is built."""
+    cpus: float = 1.0
+    memory_mb: int = 512
+    gpu: str | None = None
+    ttl: int = 600
+    network: bool = False
+    allow: tuple[str, ...] = ()
+    env: tuple[tuple[str, str], ...] = ()
+    volumes: tuple[tuple[str, str], ...] = ()
+    """Names of volumes, and where they are mounted."""
+    secrets: tuple[str, ...] = ()
+    pool: str | None = None
+    name: str = "codeenv"
+
+
+def _open(file: str, mode: str, **_: object) -> Any:
+    return open(file, mode)
+
+
+@contextmanager
+def _quiet() -> Generator[None]:
+    """With the SDK to ourselves: nothing printed, nothing asked, nothing of the process's changed for good."""
+    with _lock:
+        hook, asked = sys.excepthook, os.environ.get("BETA9_NO_INPUT")
+        os.environ["BETA9_NO_INPUT"] = "1"
+        try:
+            from beta9 import terminal  # pyright: ignore[reportMissingTypeStubs]
+
+            said: Any = terminal
+            said._console.quiet = said._error_console.quiet = True
+            said.progress_open = _open  # else a bar for 22 bytes
+            yield
+        finally:
+            sys.excepthook = hook
+            if asked is None:
+                del os.environ["BETA9_NO_INPUT"]
+            else:
+                os.environ["BETA9_NO_INPUT"] = asked
+
+
+def find_account(host: str | None = None, port: int | None = None, token: str | None = None) -> Account:
+    """The account that is given, else the one that beam-client would use: its configuration file, then the
+    environment. Blocks for the SDK's import, about 1.5 s, the first time.
+
+    :raises NoAccount: there is none.
+    """
+    if host and port and token:
+        return Account(host, port, token)
+    with _quiet():
+        import beam  # noqa: F401  # pyright: ignore[reportMissingTypeStubs, reportUnusedImport]
+        from beta9 import config  # pyright: ignore[reportMissingTypeStubs]
+
+        sdk: Any = config
+        stdin, sys.stdin = sys.stdin, open(os.devnull)  # noqa: SIM115
+        try:
+            context = sdk.get_config_context()
+        except (SystemExit, Exception) as error:
+            raise NoAccount(
+                "no Beam account: run `beam login` or set BEAM_TOKEN (self-hosted: also GATEWAY_HOST and "
+                f"GATEWAY_PORT), or pass host, port and token ({error})",
+                stage="probe",
+            ) from error
+        finally:
+            sys.stdin.close()
+            sys.stdin = stdin
+    if not context.token:
+        raise NoAccount("the Beam account in use has no token: run `beam login` or set BEAM_TOKEN", stage="probe")
+    return Account(str(context.gateway_host), int(context.gateway_port), str(context.token))
+
+
+def make_stub(account: Account, blueprint: Blueprint) -> str:
+    """The id of a new stub, its image built first where Beam does not have it. Blocks, for minutes while it builds.
+
+    :raises UnsupportedSpec: Beam refuses what is asked for. :raises SandboxError: it could not be made.
+    """
+    with _quiet():
+        from beta9.abstractions import base, sandbox, volume  # pyright: ignore[reportMissingTypeStubs]
+        from beta9.config import ConfigContext  # pyright: ignore[reportMissingTypeStubs]
+
+        sdk: Any = sandbox
+        set_channel: Any = base.set_channel
+        make_volume: Any = volume.Volume
+        try:
+            set_channel(
+                context=ConfigContext(token=account.token, gateway_host=account.host, gateway_port=account.port)
+            )
+            box = sdk.Sandbox(
+                name=blueprint.name,
+                cpu=blueprint.cpus,
+                memory=blueprint.memory_mb,
+                image=_image(blueprint),
+                keep_warm_seconds=blueprint.ttl,
+                env=dict(blueprint.env),
+                secrets=list(blueprint.secrets),
+                volumes=[make_volume(name=name, mount_path=path) for name, path in blueprint.volumes],
+                block_network=not blueprint.network and not blueprint.allow,
+                allow_list=list(blueprint.allow) or None,
+                **({"gpu": blueprint.gpu} if blueprint.gpu else {}),
+                **({"pool": blueprint.pool} if blueprint.pool else {}),
+            )
+            ready = box.prepare_runtime(stub_type=sdk.SANDBOX_STUB_TYPE, force_create_stub=True, ignore_patterns=["*"])
+        except (ValueError, TypeError) as error:
+            raise UnsupportedSpec(f"Beam cannot provide this: {error}") from error
+        except (SystemExit, Exception) as error:
+            raise SandboxError(f"Beam did not prepare the sandbox: {error}", stage="create") from error
+        finally:
+            base.unset_channel()
+        if not ready or not box.stub_id:
+            raise SandboxError("Beam refused to prepare the sandbox", stage="create")
+        return str(box.stub_id)
+
+
+def _image(blueprint: Blueprint) -> Any:
+    from beta9.abstractions import image  # pyright: ignore[reportMissingTypeStubs]
+
+    sdk: Any = image.Image
+    version = f"python{blueprint.python}" if blueprint.python else "python3.11"
+    if blueprint.image and blueprint.image.startswith("id:"):
+        return sdk.from_id(blueprint.image.removeprefix("id:"))
+    if blueprint.dockerfile:
+        made = sdk.from_dockerfile(blueprint.dockerfile)
+    elif blueprint.image:
+        made = sdk.from_registry(blueprint.image)
+    else:
+        made = sdk(python_version=version)
+    if blueprint.packages:
+        made = made.add_python_packages(list(blueprint.packages))
+    if blueprint.commands:
+        made = made.add_commands(list(blueprint.commands))
+    return made
+
+
+def message_types(service: str) -> Mapping[str, Any]:
+    """The SDK's message classes of `pod`, `gateway`, `image`, by name."""
+    with _quiet():
+        from importlib import import_module
+
+        return vars(import_module(f"beta9.clients.{service}"))
+
+
+__all__: Sequence[str] = ("Account", "Blueprint", "NoAccount", "find_account", "make_stub", "message_types")
