@@ -84,7 +84,10 @@ def test_a_backend_of_ours_by_its_name(project: Path) -> None:
         (["codeenv.sandbox.conformance"], "usage: python -m codeenv.sandbox.conformance NAME"),
         (["codeenv.sandbox.conformance", "no-such", "-k", "any_bytes"], "unknown sandbox 'no-such'"),
         (["codeenv.sandbox.conformance", "unsafe-subprocess", "--sandbox-settings", "{", "-k", "any_bytes"], "JSON"),
-        (["codeenv.sandbox.conformance", "unsafe-subprocess", "--sandbox-spec", '{"a":1}', "-k", "any_bytes"], "Extra inputs"),
+        (
+            ["codeenv.sandbox.conformance", "unsafe-subprocess", "--sandbox-spec", '{"a":1}', "-k", "any_bytes"],
+            "Extra inputs",
+        ),
     ],
     ids=["nothing", "unknown", "settings", "spec"],
 )
