@@ -24,6 +24,9 @@ from codeenv.sandbox.archive import Archive
 from codeenv.task import Task
 
 
+A_CALL = 3.0  # times the way to a box: two messages, and what is done with them
+
+
 async def run(task: Task, grader: FunctionsGrader, workspace: Archive, boxes: Boxes) -> Report:
     """:raises SandboxError: the tests' process could not start, or a box was lost."""
     records: list[Record] = []
@@ -33,7 +36,7 @@ async def run(task: Task, grader: FunctionsGrader, workspace: Archive, boxes: Bo
         await tests_box.import_(Archive.of(task.tests, dict.fromkeys(task.executable, 0o755)), folder)
         journey = 0.0 if boxes.provider.capabilities.shares_host else await round_trip(tests_box)
         scope = anyio.CancelScope()
-        patience = Patience(scope, 2 * journey, FAR_AWAY * grader.timeout)
+        patience = Patience(scope, A_CALL * journey, FAR_AWAY * grader.timeout)
         scope.deadline = anyio.current_time() + grader.timeout
         with scope:
             async with tests_box.open_process(command("tests"), cwd=folder) as process:
