@@ -23,7 +23,6 @@ from codeenv.sandbox.api import Sandbox, SandboxError
 from codeenv.sandbox.archive import Archive
 from codeenv.task import Task
 
-
 A_CALL = 3.0  # times the way to a box: two messages, and what is done with them
 
 
