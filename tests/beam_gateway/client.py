@@ -8,7 +8,8 @@ from typing import Any
 import grpc.aio
 from beta9.clients import gateway, image, pod, volume
 
-from .messages import message_class
+from codeenv.sandbox.beam.messages import message_class
+
 from .server import Gateway
 
 SERVICES: dict[str, ModuleType] = {

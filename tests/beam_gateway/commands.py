@@ -9,8 +9,9 @@ from typing import Any
 
 from beta9.clients import types
 
+from codeenv.sandbox.beam.messages import message_class
+
 from .container import Container
-from .messages import message_class
 from .processes import Gone, Manager, Refused
 from .reach import BROKEN, UNREACHABLE, Answer, Reach, Unreachable
 

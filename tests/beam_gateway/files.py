@@ -7,8 +7,9 @@ from typing import Any
 
 from beta9.clients import pod, types
 
+from codeenv.sandbox.beam.messages import message_class
+
 from .container import Container
-from .messages import message_class
 from .processes import Manager, Refused
 from .reach import Answer, Reach
 

@@ -46,37 +46,31 @@ def find(name):
 
 
 def run(number, path, cwd, argv, env):
-    if cwd:
-        try:
-            os.stat(cwd)
-        except OSError as error:
-            raise OSError(0, f"chdir {cwd}: {why(error)}") from None
-    (out, out_end), (err, err_end), (failed, failed_end) = (os.pipe2(os.O_CLOEXEC) for _ in range(3))
-    pid = os.fork()
-    if pid == 0:
-        try:
-            null = os.open("/dev/null", os.O_RDONLY)
-            os.dup2(null, 0)
-            os.dup2(out_end, 1)
-            os.dup2(err_end, 2)
-            if cwd:
+    here = os.getcwd()
+    (out, out_end), (err, err_end) = os.pipe2(os.O_CLOEXEC), os.pipe2(os.O_CLOEXEC)
+    null = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        if cwd:
+            try:
                 os.chdir(cwd)
-            os.execve(path, argv, env)
+            except OSError as error:
+                raise OSError(0, f"chdir {cwd}: {why(error)}") from None
+        # Not by a fork: one of Python copies half its memory, and this is measured.
+        actions = [(os.POSIX_SPAWN_DUP2, end, number) for number, end in enumerate((null, out_end, err_end))]
+        try:
+            pid = os.posix_spawn(path, argv, env, file_actions=actions)
         except OSError as error:
-            os.write(failed_end, str(error.errno).encode())
+            raise OSError(0, f"fork/exec {path}: {os.strerror(error.errno).lower()}") from None
         except ValueError:  # a NUL character
-            os.write(failed_end, str(errno.EINVAL).encode())
-        finally:
-            os._exit(127)
-    for end in (out_end, err_end, failed_end):
-        os.close(end)
-    code = os.read(failed, 16)
-    os.close(failed)
-    if code:
-        os.waitpid(pid, 0)
+            raise OSError(0, f"fork/exec {path}: {os.strerror(errno.EINVAL).lower()}") from None
+    except OSError:
         os.close(out)
         os.close(err)
-        raise OSError(0, f"fork/exec {path}: {os.strerror(int(code)).lower()}")
+        raise
+    finally:
+        os.chdir(here)
+        for end in (null, out_end, err_end):
+            os.close(end)
     os.set_blocking(out, False)
     os.set_blocking(err, False)
     return Child(number, pid, out, err)

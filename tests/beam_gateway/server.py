@@ -18,11 +18,11 @@ from beta9.clients import gateway, image, pod, volume
 
 from codeenv.sandbox import make_provider
 from codeenv.sandbox.api import SandboxProvider, SandboxSpec
+from codeenv.sandbox.beam.messages import message_class
 
 from .container import STOPPED_BY_SCHEDULER, Container
 from .faults import Fault, Faults, suffer
 from .images import Store
-from .messages import message_class
 from .pods import Pods
 from .profiles import Conduct
 from .workspace import Images, Volumes, Workspace

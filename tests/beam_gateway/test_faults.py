@@ -14,7 +14,7 @@ from tests.beam_gateway.client import Client
 from tests.beam_gateway.container import LOST, OUT_OF_MEMORY, STOPPED_BY_SCHEDULER, STOPPED_BY_USER
 from tests.beam_gateway.faults import Fault
 from tests.beam_gateway.server import Gateway
-from tests.sandbox.test_exec import processes_with, unique_seconds
+from tests.processes import processes_with, unique_seconds
 
 pytestmark = pytest.mark.anyio
 UNAVAILABLE = grpc.StatusCode.UNAVAILABLE

@@ -199,7 +199,7 @@ def test_an_image_of_a_box_starts_another(instance: Any, make: Any) -> None:
 def test_an_image_is_built_once(make: Any) -> None:
     from beta9 import Image
 
-    image = Image(python_version="python3.12", python_packages=["attrs==25.1"]).add_commands(["true"])
+    image = Image(python_version="python3.12", python_packages=["pytest"]).add_commands(["true"])
     assert not image.exists()[0]
     assert make(image=image).process.run_code("print(3)").stdout == "3\n"
     assert image.exists()[0]

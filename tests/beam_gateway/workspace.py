@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from beta9.clients import types
 
-from .messages import message_class
+from codeenv.sandbox.beam.messages import message_class
+
 from .reach import Answer
 
 if TYPE_CHECKING:

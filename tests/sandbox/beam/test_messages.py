@@ -10,7 +10,7 @@ import betterproto
 import pytest
 from beta9.clients import gateway, image, pod, types, volume
 
-from tests.beam_gateway.messages import message_class
+from codeenv.sandbox.beam.messages import message_class
 
 # Classes with a `oneof` are not supported, and one of the SDK's is no message at all.
 ASIDE = {"ContainerStreamMessage", "SyncContainerWorkspaceRequest"}
