@@ -277,6 +277,27 @@ async def test_a_stub_that_cannot_be(client: Client) -> None:
     assert not (await client("CreatePod", stub_id="none")).ok
 
 
+async def test_images_are_built(gateway: Gateway, client: Client) -> None:
+    gateway.conduct.images_exist = False
+    wanted: dict[str, Any] = {"python_version": "python3.11", "env_vars": ["FROM=image"]}
+    assert not (await client("VerifyImageBuild", **wanted)).exists
+    last = (await client.build(**wanted))[-1]
+    assert (last.done, last.success) == (True, True)
+    there = await client("VerifyImageBuild", **wanted)
+    assert (there.exists, there.image_id) == (True, last.image_id)
+    assert (await client("VerifyImageBuild", image_id=last.image_id)).exists
+    made = await client.box(image_id=last.image_id)
+    assert (await client.exec(made, "printenv FROM")).stdout == "image\n"
+
+
+async def test_builds_fail(gateway: Gateway, client: Client) -> None:
+    gateway.conduct.build_fails = "no such package"
+    last = (await client.build(python_packages=["nonesuch"]))[-1]
+    assert (last.done, last.success, last.msg) == (True, False, "no such package")
+    gateway.faults.add("BuildImage", status=UNAVAILABLE, after=True)
+    assert (await fails(client.build())).code() == UNAVAILABLE
+
+
 # --- time to live ------------------------------------------------------------------------------------------------
 
 

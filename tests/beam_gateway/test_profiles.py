@@ -6,6 +6,8 @@ import asyncio
 from dataclasses import replace
 from typing import Any
 
+import grpc
+import grpc.aio
 import pytest
 
 from codeenv.sandbox.api import MiB
@@ -214,6 +216,9 @@ async def test_a_file_above_a_message(gateway: Gateway, client: Client, box: str
     assert "ResourceExhausted" in whole.error_msg
     part = await client("SandboxDownloadFile", container_id=box, container_path="big", length=4 * MiB)
     assert len(part.data) == 4 * MiB
+    with pytest.raises(grpc.aio.AioRpcError) as caught:
+        await client("SandboxUploadFile", container_id=box, container_path="big", data=bytes(size))
+    assert caught.value.code() == grpc.StatusCode.RESOURCE_EXHAUSTED
 
 
 @pytest.mark.parametrize("name", PROFILES)
