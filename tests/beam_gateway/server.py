@@ -135,21 +135,26 @@ class Gateway:
         return grpc.method_handlers_generic_handler(name, handlers)
 
     def _answering(self, rpc: str, method: Callable[..., Any], answer: Any) -> Callable[..., Any]:
-        async def effect(request: Any) -> Any:
+        async def late(request: Any, seconds: float) -> Any:
+            await asyncio.sleep(seconds)
+            return await method(request, answer)
+
+        def effect(request: Any, seconds: float = 0.0) -> asyncio.Task[Any]:
             # A caller that leaves takes nothing back.
-            return await asyncio.shield(self.do(method(request, answer)))
+            return self.do(late(request, seconds) if seconds else method(request, answer))
 
         async def call(request: Any, context: Context) -> Any:
             if not await self._admits(rpc, context):
                 return answer(ok=False, error_msg="Invalid token")
             if fault := self.faults.of(rpc, request):
                 return await suffer(fault, request, effect, answer, context, self.kill)
-            return await effect(request)
+            return await asyncio.shield(effect(request))
 
         return call
 
     def _streaming(self, rpc: str, method: Callable[..., Any], answer: Any) -> Callable[..., Any]:
-        async def nothing(_: Any) -> None: ...
+        def nothing(*_: Any) -> asyncio.Task[Any]:
+            return self.do(asyncio.sleep(0))
 
         async def call(request: Any, context: Context) -> AsyncIterator[Any]:
             await self._admits(rpc, context)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from beta9.clients import types
 
 from .messages import message_class
-from .pods import Answer
+from .reach import Answer
 
 if TYPE_CHECKING:
     from .server import Gateway
