@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 import anyio
 
-from codeenv.sandbox.api import SandboxError
+from codeenv.sandbox.api import SandboxError, SandboxLost
 from codeenv.sandbox.beam.container import Container
 from codeenv.sandbox.box.wire import frames, pack, unpack
 
@@ -20,6 +20,16 @@ INLINE = 48 * 1024
 """Bytes of a request that go into the command's arguments, of which Linux takes 128 KiB each."""
 WITHDRAW_SECONDS = 5.0
 AT_ONCE = 24  # requests: the agent has a few more slots
+MISSES = 30
+"""How often in a row an answer may be lost on the way."""
+
+ALIVE = """
+if cd "$0" && [ -f call ] && [ -p door ] && read -r _ pid _ <facts && read -r stat <"/proc/$pid/stat"; then
+    case $stat in *") Z "* | *") X "*) ;; *) echo alive; exit ;; esac
+fi 2>/dev/null
+echo gone
+"""
+"""Says whether the agent of a folder is there and no zombie."""
 
 
 @dataclass
@@ -92,6 +102,7 @@ class BeamLine:
         big = len(request) > INLINE
         name = f"u.{number}"
         uploaded = False
+        misses = 0
         delay = 0.02
         while True:
             if big and not uploaded:
@@ -99,26 +110,47 @@ class BeamLine:
                 uploaded = True
             text = f"@{len(request)} {name}" if big else base64.b64encode(request).decode()
             needed = min(self._outstanding)
+            call = ["sh", f"{self._folder}/call", f"{number} {needed}", text]
             async with self._limiter:
-                said = await self._container.run(["sh", f"{self._folder}/call", f"{number} {needed}", text])
-            line, _, rest = said.partition("\n")
+                said = await self._container.run(call, meanwhile=self._check)
+            line, whole, rest = said.partition("\n")
             try:
-                if line.startswith("="):
+                if whole and line.startswith("="):
                     return binascii.a2b_base64(line[1:])
-                if line.startswith("@"):
-                    pieces = [binascii.a2b_base64(rest)]
-                    for piece in range(1, int(line[1:])):
+                if whole and line.startswith("@"):
+                    first = [rest] if rest.endswith("\n") else []  # else cut off or lost, and it is there still
+                    pieces = [binascii.a2b_base64(piece) for piece in first]
+                    for piece in range(len(pieces), int(line[1:])):
                         pieces.append(await self._piece(number, piece))
                     return b"".join(pieces)
             except ValueError:
                 pass  # a part of it was lost on the way: the agent has it still
             uploaded = uploaded and line != "?"
+            if line != "!":
+                misses += 1
+                await self._missed(misses)
             await anyio.sleep(delay * random.uniform(0.5, 1.5))
             delay = min(1.0, delay * 2)
 
     async def _piece(self, number: int, piece: int) -> bytes:
+        misses = 0
         while True:
             said = await self._container.run(["cat", f"{self._folder}/o.{number}.{piece}"])
-            if said.endswith("\n"):  # else cut off or lost, and it is there still
+            if said.endswith("\n"):
                 return binascii.a2b_base64(said)
+            misses += 1
+            await self._missed(misses)
             await anyio.sleep(0.1)
+
+    async def _missed(self, times: int) -> None:
+        """What should have come has not, this often in a row."""
+        if times % 2 == 0:
+            await self._check()
+        if times >= MISSES:
+            raise SandboxLost("its answers do not come through", stage="connection")
+
+    async def _check(self) -> None:
+        """:raises SandboxLost: the agent is gone."""
+        said = await self._container.run(["sh", "-c", ALIVE, self._folder])
+        if said == "gone\n":
+            raise SandboxLost("its agent is gone: a command has killed it, or removed its files", stage="connection")

@@ -25,6 +25,8 @@ class BeamProcess:
         self._line, self._number = line, number
         self._calling, self._ended = calling, ended
         self._at_end = False
+        self._asking: int | None = None
+        """The request that a receive has left without its answer, for which something may have come since."""
 
     async def send(self, data: bytes) -> None:
         async with self._calling("send", None):
@@ -40,7 +42,7 @@ class BeamProcess:
         while not self._at_end:
             try:
                 async with self._calling("receive", None):
-                    answer = await self._line.about(b"g", self._number, [str(HOLD_MILLISECONDS).encode()])
+                    answer = await self._next()
             except SandboxLost:  # the stream ends with the box; why, `wait` tells
                 break
             assert answer.result is not None
@@ -49,6 +51,18 @@ class BeamProcess:
             if data:
                 return data
         return b""
+
+    async def _next(self) -> BeamAnswer:
+        number = self._asking = self._asking or self._line.reserve()
+        answer = await self._line.ask(number, pack(b"g", self._number, [str(HOLD_MILLISECONDS).encode()]))
+        self._line.release(number)
+        self._asking = None
+        return answer
+
+    def forget(self) -> None:
+        """Nothing more will be received."""
+        if self._asking is not None:
+            self._line.release(self._asking)
 
     async def kill(self) -> None:
         async with self._calling("kill", 60.0):
