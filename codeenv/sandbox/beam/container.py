@@ -125,10 +125,11 @@ class Container:
                 raise NotRun(str(reply.error_msg), stage="connection")
             if "no space left" in reply.error_msg.lower():
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(fields.get("container_path", "")))
-            await self._look()
+            status = await self._look()
             end = end or time.monotonic() + (LOST_SECONDS if patience is None else patience)
             if time.monotonic() > end:
-                raise SandboxLost(f"Beam cannot reach it: {reply.error_msg}", stage="connection")
+                text = f"Beam calls it {status or 'unknown'} and cannot reach it: {reply.error_msg}"
+                raise SandboxLost(text, stage="connection")
             await anyio.sleep(delay * random.uniform(0.5, 1.5))
             delay = min(1.0, delay * 2)
 
@@ -138,18 +139,19 @@ class Container:
         except (Refused, Unreachable) as error:
             raise SandboxLost(str(error), stage="connection") from error
 
-    async def _look(self) -> None:
-        """:raises SandboxLost: it has ended, and how."""
+    async def _look(self) -> str:
+        """What Beam calls it; nothing if it cannot say. :raises SandboxLost: it has ended, and how."""
         try:
             status = await self.gateway.call("SandboxStatus", container_id=self.id, pid=0, patience=LOOK_SECONDS)
             if status.ok and status.exit_code >= 0 and status.status.lower() in OVER:
                 code = int(status.exit_code)
                 raise SandboxLost(ENDS.get(code, f"it ended with exit code {code}"), stage="connection")
             if status.ok:
-                return
+                return str(status.status).lower()
             # It has no state, or the gateway cannot get at it.
             listed = await self.gateway.call("ListContainers", patience=LOOK_SECONDS)
         except (Refused, Unreachable):
-            return
+            return ""
         if listed.ok and all(container.container_id != self.id for container in listed.containers):
             raise SandboxLost(UNKNOWN, stage="connection")
+        return ""

@@ -43,9 +43,9 @@ def _bounded(test: Callable[..., Awaitable[None]]) -> Callable[..., Awaitable[No
 def haste(monkeypatch: pytest.MonkeyPatch) -> None:
     """Waits that are measured in tens of seconds are so in seconds."""
     monkeypatch.setattr(channel, "PATIENCE", 6.0)
-    monkeypatch.setattr(channel, "RPC_SECONDS", 2.0)
+    monkeypatch.setattr(channel, "RPC_SECONDS", 1.5)
     monkeypatch.setattr(channel, "CREATE_RPC_SECONDS", 1.0)
-    monkeypatch.setattr(container, "LOST_SECONDS", 1.0)
+    monkeypatch.setattr(container, "LOST_SECONDS", 3.0)
     monkeypatch.setattr(container, "LOOK_SECONDS", 1.0)
     monkeypatch.setattr(container, "CHECK_SECONDS", 0.3)
     monkeypatch.setattr(line, "MISSES", 8)
