@@ -14,6 +14,7 @@ import anyio
 
 from codeenv.sandbox.api import SandboxError, SandboxLost
 from codeenv.sandbox.beam.container import Container
+from codeenv.sandbox.beam.uninterrupted import uninterrupted
 from codeenv.sandbox.box.wire import frames, pack, unpack
 
 INLINE = 48 * 1024
@@ -77,8 +78,11 @@ class BeamLine:
             self.release(number)
 
     async def withdraw(self, cancel: bytes, number: int) -> None:
-        """Tell the agent, in the face of a cancellation, that nobody waits for this request any longer."""
-        with anyio.CancelScope(shield=True), anyio.move_on_after(WITHDRAW_SECONDS):
+        """Tell the agent, in the face of any cancellation, that nobody waits for this request any longer."""
+        await uninterrupted(self._withdraw(cancel, number))
+
+    async def _withdraw(self, cancel: bytes, number: int) -> None:
+        with anyio.move_on_after(WITHDRAW_SECONDS):
             try:
                 await self.about(cancel, number, [])
             except (SandboxError, OSError):

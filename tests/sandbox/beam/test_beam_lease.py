@@ -1,0 +1,212 @@
+"""Leases: boxes live on while we do, and not much longer; a stop is certain, or it is reported."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import subprocess
+import sys
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import anyio
+import grpc
+import pytest
+
+from codeenv.sandbox.api import SandboxLost
+from codeenv.sandbox.beam import provider as beam_provider
+from codeenv.sandbox.beam.lease import Leases
+from codeenv.sandbox.beam.provider import BeamProvider
+from codeenv.sandbox.beam.sandbox import BeamSandbox
+from tests.beam_gateway.container import OUT_OF_MEMORY, Container
+from tests.beam_gateway.server import Gateway
+from tests.sandbox.beam.support import opened
+
+pytestmark = pytest.mark.anyio
+ROOT = Path(__file__).parents[3]
+LEASE = 1.2  # seconds; a provider takes 30 at least
+
+
+@pytest.fixture
+async def leased(gateway: Gateway, provider: BeamProvider, monkeypatch: pytest.MonkeyPatch) -> BeamSandbox:
+    """A box whose lease ends in about a second. Beam counts in whole seconds."""
+    init = Leases.__init__
+
+    def short(leases: Leases, seconds: float) -> None:
+        init(leases, LEASE)
+
+    monkeypatch.setattr(Leases, "__init__", short)
+    box = await opened(provider)
+    await box.container.live_on(LEASE)
+    return box
+
+
+def container_of(gateway: Gateway, box: BeamSandbox) -> Container:
+    return gateway.containers[box.container.id]
+
+
+async def test_a_live_box_outlives_its_leases(gateway: Gateway, leased: BeamSandbox) -> None:
+    await anyio.sleep(4 * LEASE)
+    assert gateway.calls["SandboxUpdateTTL"] > 6
+    assert (await leased.exec("echo fine")).stdout == b"fine\n"
+    await leased.close()
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        {"status": grpc.StatusCode.UNAVAILABLE},
+        {"status": grpc.StatusCode.UNAVAILABLE, "after": True},
+        {"copies": 2},
+        {"answer": {"ok": False, "error_msg": "Failed to connect to sandbox"}},
+        {"hang": True},
+    ],
+    ids=["lost-before", "lost-after", "twice", "not-connected", "hangs"],
+)
+async def test_a_renewal_that_is_lost_is_made_good(
+    gateway: Gateway, leased: BeamSandbox, fault: dict[str, Any]
+) -> None:
+    for skip in (0, 2, 4):
+        gateway.faults.add("SandboxUpdateTTL", skip=skip, **fault)
+    await anyio.sleep(3 * LEASE)
+    assert (await leased.exec("echo fine")).stdout == b"fine\n"
+    await leased.close()
+
+
+async def test_a_box_that_cannot_be_reached_keeps_no_other_from_its_renewal(
+    gateway: Gateway, provider: BeamProvider, leased: BeamSandbox
+) -> None:
+    other = await opened(provider)
+    gateway.faults.add(
+        "SandboxUpdateTTL", times=None, hang=True, when=lambda request: request.container_id == other.container.id
+    )
+    await anyio.sleep(3 * LEASE)
+    assert (await leased.exec("echo fine")).stdout == b"fine\n"
+    await other.close()
+    await leased.close()
+
+
+async def test_a_box_that_nobody_renews_is_lost(gateway: Gateway, leased: BeamSandbox) -> None:
+    """Its lease is over, but not the time that it was promised."""
+    gateway.faults.add("SandboxUpdateTTL", times=None, status=grpc.StatusCode.UNAVAILABLE)
+    with pytest.raises(SandboxLost, match="its time to live was over, or its machine was taken away") as raised:
+        await leased.exec("sleep 60")
+    assert type(raised.value) is SandboxLost
+    await leased.close()
+
+
+async def test_a_lease_is_never_longer_than_the_time_left(gateway: Gateway, provider: BeamProvider) -> None:
+    box = await opened(provider, ttl_seconds=20.0)
+    there = container_of(gateway, box)
+    assert there.stub.keep_warm == 21
+    await box.close()
+
+
+async def test_the_renewing_ends_with_the_last_box(gateway: Gateway, provider: BeamProvider) -> None:
+    def renewing() -> list[str]:
+        return [task.get_name() for task in asyncio.all_tasks() if "leases" in task.get_name()]
+
+    boxes = [await opened(provider) for _ in range(3)]
+    assert len(renewing()) == 1
+    for box in boxes[:2]:
+        await box.close()
+    assert len(renewing()) == 1
+    await boxes[2].close()
+    assert renewing() == []
+    again = await opened(provider)
+    assert len(renewing()) == 1
+    await again.close()
+    assert renewing() == []
+
+
+SCRIPT = """
+import asyncio, sys
+from tests.sandbox.beam.support import opened
+from codeenv.sandbox import make_provider
+from codeenv.sandbox.beam import lease
+
+async def main(host, port, token):
+    provider = make_provider("beam", host=host, port=int(port), token=token, token_in_box="allow")
+    for _ in range(3):
+        box = await opened(provider)
+        await box.container.live_on(2)
+    print("up", flush=True)
+    await asyncio.sleep(600)
+
+init = lease.Leases.__init__
+lease.Leases.__init__ = lambda self, seconds: init(self, 2.0)
+asyncio.run(main(*sys.argv[1:]))
+"""
+
+
+async def test_the_boxes_of_a_dead_host_expire(gateway: Gateway) -> None:
+    argv = [sys.executable, "-c", SCRIPT, gateway.host, str(gateway.port), gateway.token]
+    process = await anyio.open_process(argv, cwd=ROOT, stderr=subprocess.DEVNULL)
+    try:
+        assert process.stdout is not None
+        assert (await process.stdout.receive()).strip() == b"up"
+        await anyio.sleep(3.0)
+        assert len(gateway.active()) == 3  # past their first leases
+    finally:
+        with suppress(ProcessLookupError):
+            process.kill()
+        await process.aclose()
+    with anyio.fail_after(10):
+        while gateway.active():
+            await anyio.sleep(0.05)
+
+
+# --- the end of a box ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("fault", "reported"),
+    [
+        ({"status": grpc.StatusCode.UNAVAILABLE}, ""),
+        ({"status": grpc.StatusCode.UNAVAILABLE, "after": True}, ""),
+        ({"hang": True}, ""),
+        ({"hang": True, "after": True}, ""),
+        ({"copies": 2}, ""),
+        ({"die": OUT_OF_MEMORY}, ""),
+        ({"answer": {"ok": False, "error_msg": "Unable to stop container: x"}, "times": None}, "did not stop it"),
+        ({"answer": {"ok": True}, "times": None}, "still calls it running"),
+        ({"status": grpc.StatusCode.UNAVAILABLE, "times": None}, "it may live on until its lease is over"),
+        ({"status": grpc.StatusCode.UNAUTHENTICATED, "times": None}, "it may live on until its lease is over"),
+    ],
+    ids=[
+        "lost-before", "lost-after", "hangs-before", "hangs-after", "twice", "dies", "refused", "without-effect",
+        "unreachable", "unauthenticated",
+    ],
+)  # fmt: skip
+async def test_a_stop_meets_a_fault(
+    gateway: Gateway,
+    provider: BeamProvider,
+    fault: dict[str, Any],
+    reported: str,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    monkeypatch.setattr(beam_provider, "GONE_SECONDS", 0.5)
+    monkeypatch.setattr("codeenv.sandbox.beam.gateway.PATIENCE", 3.0)
+    box = await opened(provider)
+    gateway.faults.add("StopContainer", **fault)
+    with caplog.at_level(logging.WARNING, "codeenv"):
+        await box.close()
+        await box.close()
+    said = [record.getMessage() for record in caplog.records if record.name.startswith("codeenv")]
+    assert len(said) == bool(reported), said
+    for text in said:
+        assert reported in text
+        assert box.container.id in text
+    if reported:
+        await gateway.kill(box.container.id, 558)
+
+
+async def test_closing_while_the_gateway_is_down(gateway: Gateway, provider: BeamProvider) -> None:
+    box = await opened(provider)
+    await gateway.stop()
+    async with anyio.create_task_group() as group:
+        group.start_soon(box.close)
+        await anyio.sleep(0.5)
+        await gateway.restart()
