@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 import inspect
-import threading
 from collections.abc import AsyncIterator, Awaitable, Callable
 from functools import wraps
 from typing import Any
@@ -17,11 +15,9 @@ from codeenv.sandbox.beam import gateway as channel
 from codeenv.sandbox.beam.provider import BeamProvider
 from codeenv.sandbox.beam.sandbox import BeamSandbox
 from tests.beam_gateway.server import Gateway
-from tests.conftest import provider_or_skip
-from tests.sandbox.beam.support import beam, hasty, opened
+from tests.sandbox.beam.support import beam, opened, serving
 
 TEST_SECONDS = 60.0
-GRPC = "(_poll_wrapper)", "(_run)"  # names of its threads
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
@@ -43,7 +39,7 @@ def _bounded(test: Callable[..., Awaitable[None]]) -> Callable[..., Awaitable[No
 def haste(monkeypatch: pytest.MonkeyPatch) -> None:
     """Waits that are measured in tens of seconds are so in seconds."""
     monkeypatch.setattr(channel, "PATIENCE", 6.0)
-    monkeypatch.setattr(channel, "RPC_SECONDS", 1.5)
+    monkeypatch.setattr(channel, "RPC_SECONDS", 0.7)
     monkeypatch.setattr(channel, "CREATE_RPC_SECONDS", 1.0)
     monkeypatch.setattr(container, "LOST_SECONDS", 3.0)
     monkeypatch.setattr(container, "LOOK_SECONDS", 1.0)
@@ -54,19 +50,8 @@ def haste(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 async def gateway(anyio_backend: Any) -> AsyncIterator[Gateway]:
-    """At the end of a test no box is left at the gateway, and no task, but those of the gateway."""
-    tasks, threads = asyncio.all_tasks(), set(threading.enumerate())
-    async with Gateway(provider=provider_or_skip("bubblewrap"), conduct=hasty()) as gateway:
+    async with serving() as gateway:
         yield gateway
-        gateway.faults.clear()
-        with anyio.fail_after(10):
-            while boxes := gateway.active():
-                assert all(box.status == "STOPPING" for box in boxes), boxes
-                await anyio.sleep(0.02)
-    left = [repr(task.get_coro()) for task in asyncio.all_tasks() - tasks]
-    assert [task for task in left if "grpc" not in task and "TestRunner" not in task] == []
-    names = [thread.name for thread in set(threading.enumerate()) - threads]
-    assert [name for name in names if not name.startswith("AnyIO worker") and not name.endswith(GRPC)] == []
 
 
 @pytest.fixture

@@ -160,7 +160,7 @@ async def test_a_full_quota_is_waited_for(gateway: Gateway, provider: BeamProvid
 async def test_but_not_for_ever(
     gateway: Gateway, provider: BeamProvider, fault: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(beam_provider, "CREATE_PATIENCE", 1.0)
+    monkeypatch.setattr(beam_provider, "CREATE_PATIENCE", 0.4)
     gateway.faults.add("CreatePod", times=None, **fault)
     with fails("quota exceeded|too many requests", within=6.0):
         await opened(provider)
@@ -171,7 +171,7 @@ async def test_a_gateway_that_is_gone(
     gateway: Gateway, provider: BeamProvider, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await (await opened(provider)).close()
-    monkeypatch.setattr(beam_provider, "UNREACHABLE_PATIENCE", 1.0)
+    monkeypatch.setattr(beam_provider, "UNREACHABLE_PATIENCE", 0.4)
     monkeypatch.setattr("codeenv.sandbox.beam.census.LIST_SECONDS", 0.5)
     await gateway.stop()
     with fails("gave no answer to CreatePod", within=15.0):
@@ -184,7 +184,7 @@ async def test_a_gateway_that_comes_back(gateway: Gateway, provider: BeamProvide
     await (await opened(provider)).close()
     async with anyio.create_task_group() as group:
         await gateway.stop()
-        group.start_soon(lambda: gateway.restart(down=1.0))
+        group.start_soon(lambda: gateway.restart(down=0.6))
         await (await opened(provider)).close()
 
 
@@ -214,9 +214,9 @@ async def provider_with_a_stub(gateway: Gateway, provider: BeamProvider) -> None
 async def test_a_box_that_is_never_ready(
     gateway: Gateway, provider: BeamProvider, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(beam_sandbox, "READY_SECONDS", 1.5)
+    monkeypatch.setattr(beam_sandbox, "READY_SECONDS", 0.8)
     gateway.conduct.readiness = 60.0
-    with fails("not ready within 1.5 s|cannot reach it", within=8.0):
+    with fails("not ready within 0.8 s|cannot reach it", within=8.0):
         await opened(provider)
 
 

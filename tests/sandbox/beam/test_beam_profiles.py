@@ -34,7 +34,7 @@ async def test_a_life_on_each_version(gateway: Gateway, provider: BeamProvider, 
 async def endings(box: BeamSandbox) -> None:
     table: list[tuple[Any, int]] = [
         ("exit 0", 0), ("exit 3", 3), ("exit 124", 124), ("exit 255", 255), ("kill -9 $$", 137), ("kill -15 $$", 143),
-        (["nonesuch"], 127), ("sleep 1; kill -9 $$", 137), ("sleep 1; exit 7", 7),
+        (["nonesuch"], 127), ("sleep 0.5; kill -9 $$", 137), ("sleep 0.5; exit 7", 7),
     ]  # fmt: skip
     for command, code in table:
         result = await box.exec(command)
@@ -43,7 +43,7 @@ async def endings(box: BeamSandbox) -> None:
 
 
 async def timeouts(box: BeamSandbox) -> None:
-    for seconds in (0.2, 1.5):
+    for seconds in (0.1, 0.6):
         result = await box.exec("echo before; sleep 61 & setsid sleep 61; echo after", timeout=seconds)
         assert (result.stdout, result.timed_out) == (b"before\n", True)
 
@@ -82,7 +82,7 @@ async def processes(box: BeamSandbox) -> None:
         for _ in range(3):
             await process.send(b"ping")
             assert await process.receive() == b"ping"
-    async with box.open_process("sleep 1; echo late; exit 5") as process:
+    async with box.open_process("sleep 0.8; echo late; exit 5") as process:
         assert await process.receive() == b"late\n"
         assert await process.receive() == b""
         assert (await process.wait()).exit_code == 5

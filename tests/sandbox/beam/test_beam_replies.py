@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
 import anyio
@@ -13,16 +13,16 @@ import pytest
 from codeenv.sandbox.api import SandboxLost
 from codeenv.sandbox.archive import Archive
 from codeenv.sandbox.beam import line
-from codeenv.sandbox.beam.provider import BeamProvider
 from codeenv.sandbox.beam.sandbox import BeamSandbox
 from tests.beam_gateway.processes import Run
 from tests.beam_gateway.server import Gateway
-from tests.sandbox.beam.support import hasty, opened
+from tests.sandbox.beam.support import beam, opened, serving
 
 pytestmark = pytest.mark.anyio
 Code = grpc.StatusCode
 DATA = os.urandom(5_000_000)
 
+OFTEN = "unavailable-after", "late-before", "hangs-after", "twice-and-lost", "not-connected-before"
 FAULTS: dict[str, dict[str, Any]] = {
     "unavailable-before": {"status": Code.UNAVAILABLE},
     "unavailable-after": {"status": Code.UNAVAILABLE, "after": True},
@@ -37,13 +37,34 @@ FAULTS: dict[str, dict[str, Any]] = {
 }
 
 
+@pytest.fixture(scope="module")
+async def lasting(anyio_backend: Any) -> AsyncIterator[tuple[Gateway, BeamSandbox]]:
+    async with serving() as gateway:
+        box = await opened(beam(gateway))
+        yield gateway, box
+        await box.close()
+
+
+@pytest.fixture
+async def gateway(lasting: tuple[Gateway, BeamSandbox]) -> AsyncIterator[Gateway]:
+    """One for all tests: none of them leaves a fault, or hurts the box."""
+    yield lasting[0]
+    lasting[0].faults.clear()
+    await lasting[1].exec("find . -mindepth 1 -delete")
+
+
+@pytest.fixture
+def box(lasting: tuple[Gateway, BeamSandbox], gateway: Gateway) -> BeamSandbox:
+    return lasting[1]
+
+
 async def short_command(box: BeamSandbox) -> None:
     result = await box.exec("echo >>ran; echo out; echo err >&2; exit 3")
     assert (result.exit_code, result.stdout, result.stderr) == (3, b"out\n", b"err\n")
 
 
 async def long_command(box: BeamSandbox) -> None:
-    result = await box.exec("sleep 1; echo >>ran; echo out", timeout=30)
+    result = await box.exec("sleep 0.4; echo >>ran; echo out", timeout=30)
     assert (result.exit_code, result.stdout, result.timed_out) == (0, b"out\n", False)
 
 
@@ -72,7 +93,7 @@ async def stream(box: BeamSandbox) -> None:
         assert (await process.wait()).exit_code == 137
 
 
-RPCS = {
+RPCS: dict[str, tuple[str, Callable[[BeamSandbox], Awaitable[None]]]] = {
     "exec": ("SandboxExec", short_command),
     "status": ("SandboxStatus", long_command),
     "stdout": ("SandboxStdout", long_command),
@@ -82,12 +103,12 @@ RPCS = {
 }
 
 
-@pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS)
-@pytest.mark.parametrize(("rpc", "call"), RPCS.values(), ids=RPCS)
-async def test_a_call_meets_a_fault(
-    gateway: Gateway, box: BeamSandbox, rpc: str, call: Callable[[BeamSandbox], Awaitable[None]], fault: dict[str, Any]
-) -> None:
-    hits = [gateway.faults.add(rpc, skip=skip, **fault) for skip in (0, 1)]
+@pytest.mark.parametrize(
+    ("name", "fault"), [(name, fault) for name in RPCS for fault in (FAULTS if name == "exec" else OFTEN)]
+)
+async def test_a_call_meets_a_fault(gateway: Gateway, box: BeamSandbox, name: str, fault: str) -> None:
+    rpc, call = RPCS[name]
+    hits = [gateway.faults.add(rpc, skip=skip, **FAULTS[fault]) for skip in (0, 1)]
     await call(box)
     assert hits[0].hits == 1
     gateway.faults.clear()
@@ -96,7 +117,7 @@ async def test_a_call_meets_a_fault(
 
 async def test_a_copy_that_comes_long_after_the_answer(gateway: Gateway, box: BeamSandbox) -> None:
     """The first goes astray, the second is answered; then the first arrives, and later a third."""
-    fault = gateway.faults.add("SandboxExec", delay=3.0, after=True)  # longer than we wait
+    fault = gateway.faults.add("SandboxExec", delay=1.5, after=True)  # longer than we wait
     assert (await box.exec("echo >>ran; echo out")).stdout == b"out\n"
     assert fault.hits == 1
     assert (await box.exec("echo next")).stdout == b"next\n"
@@ -131,9 +152,10 @@ async def test_output_that_is_lost_or_cut_off(
 
 
 async def test_output_that_never_comes_through(box: BeamSandbox, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Run, "take", lambda *_: "")
-    with pytest.raises(SandboxLost, match="answers do not come through"):
-        await box.exec("true")
+    with monkeypatch.context() as patch:
+        patch.setattr(Run, "take", lambda *_: "")
+        with pytest.raises(SandboxLost, match="answers do not come through"):
+            await box.exec("true")
 
 
 async def test_five_megabytes_each_way_while_replies_are_lost(gateway: Gateway, box: BeamSandbox) -> None:
@@ -148,7 +170,7 @@ async def test_five_megabytes_each_way_while_replies_are_lost(gateway: Gateway, 
     assert result.stdout.endswith(DATA)
 
 
-@pytest.mark.parametrize("down", [0.0, 1.5], ids=["at-once", "later"])
+@pytest.mark.parametrize("down", [0.0, 0.8], ids=["at-once", "later"])
 @pytest.mark.parametrize("grace", [None, 0.2], ids=["cut", "told-to-go"])
 async def test_a_gateway_that_restarts_mid_command(
     gateway: Gateway, box: BeamSandbox, grace: float | None, down: float
@@ -159,26 +181,24 @@ async def test_a_gateway_that_restarts_mid_command(
         results[name] = (await box.exec(command, timeout=30)).stdout
 
     async def process() -> None:
-        async with box.open_process("sleep 1; echo >>ran; echo out; sleep 60") as live:
+        async with box.open_process("sleep 0.7; echo >>ran; echo out; sleep 60") as live:
             results["process"] = await live.receive()
 
     async with anyio.create_task_group() as group:
-        group.start_soon(run, "long", "echo >>ran; sleep 3; echo long")
+        group.start_soon(run, "long", "echo >>ran; sleep 1.5; echo long")
         group.start_soon(run, "short", "echo >>ran; sleep 0.5; echo short")
         group.start_soon(process)
-        await anyio.sleep(0.4)
+        await anyio.sleep(0.3)
         await gateway.restart(grace=grace, down=down)
     assert results == {"long": b"long\n", "short": b"short\n", "process": b"out\n"}
     assert await box.read_file("ran") == b"\n\n\n"
 
 
-async def test_a_gateway_that_ends_connections_of_an_age(gateway: Gateway) -> None:
-    from tests.sandbox.beam.support import beam
-
-    async with Gateway(provider=gateway.provider, conduct=hasty(), connection_age=0.4) as other:
-        box = await opened(beam(other))
+async def test_a_gateway_that_ends_connections_of_an_age() -> None:
+    async with serving(connection_age=0.3) as gateway:
+        box = await opened(beam(gateway))
         for number in range(8):
-            assert (await box.exec(f"echo >>ran; sleep 0.3; echo {number}")).stdout == b"%d\n" % number
+            assert (await box.exec(f"echo >>ran; sleep 0.15; echo {number}")).stdout == b"%d\n" % number
         assert await box.read_file("ran") == b"\n" * 8
         await box.close()
 
@@ -189,14 +209,14 @@ async def test_more_commands_than_the_agent_has_slots(gateway: Gateway, box: Bea
     said: list[bytes] = []
 
     async def run(number: int) -> None:
-        said.append((await box.exec(f"sleep 2; echo {number}")).stdout)
+        said.append((await box.exec(f"sleep 1; echo {number}")).stdout)
 
     async with anyio.create_task_group() as group:
         for number in range(40):
             group.start_soon(run, number)
         if restarts:
             for _ in range(2):
-                await anyio.sleep(0.3)
+                await anyio.sleep(0.2)
                 await gateway.restart()
     assert sorted(said) == sorted(b"%d\n" % number for number in range(40))
     assert (await box.exec("echo fine")).stdout == b"fine\n"
@@ -211,15 +231,19 @@ async def test_a_receive_that_is_cancelled_loses_nothing(gateway: Gateway, box: 
         assert got.split() == [b"%d" % number for number in range(1, 41)]
 
 
-async def test_a_revoked_token(gateway: Gateway, provider: BeamProvider) -> None:
-    box = await opened(provider)
-    new = gateway.revoke()
-    with pytest.raises(SandboxLost, match=r"does not accept the token .*run `beam login` or set BEAM_TOKEN") as raised:
-        await box.exec("true")
-    assert new not in str(raised.value)
-    await box.close()
-    (left,) = gateway.active()
-    await gateway.kill(left.id, 558)
+async def test_a_revoked_token() -> None:
+    async with serving() as gateway:
+        box = await opened(beam(gateway))
+        old, new = gateway.token, gateway.revoke()
+        with pytest.raises(
+            SandboxLost, match=r"does not accept the token .*run `beam login` or set BEAM_TOKEN"
+        ) as raised:
+            await box.exec("true")
+        assert old not in str(raised.value)
+        assert new not in str(raised.value)
+        await box.close()
+        (left,) = gateway.active()
+        await gateway.kill(left.id, 558)
 
 
 async def test_requests_are_few(gateway: Gateway, box: BeamSandbox) -> None:
