@@ -171,10 +171,10 @@ async def test_a_gateway_that_is_gone(
     gateway: Gateway, provider: BeamProvider, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await (await opened(provider)).close()
-    monkeypatch.setattr(beam_provider, "UNREACHABLE_PATIENCE", 0.4)
-    monkeypatch.setattr("codeenv.sandbox.beam.census.LIST_SECONDS", 0.5)
     await gateway.stop()
-    with fails("gave no answer to CreatePod", within=15.0):
+    with monkeypatch.context() as patch, fails("gave no answer to CreatePod", within=15.0):
+        patch.setattr(beam_provider, "UNREACHABLE_PATIENCE", 0.4)
+        patch.setattr("codeenv.sandbox.beam.census.LIST_SECONDS", 0.5)
         await opened(provider)
     await gateway.restart()
     await (await opened(provider)).close()

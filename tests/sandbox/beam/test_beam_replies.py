@@ -22,7 +22,7 @@ pytestmark = pytest.mark.anyio
 Code = grpc.StatusCode
 DATA = os.urandom(5_000_000)
 
-OFTEN = "unavailable-after", "late-before", "hangs-after", "twice-and-lost", "not-connected-before"
+OFTEN = "unavailable-after", "late-before", "twice-and-lost", "not-connected-before"
 FAULTS: dict[str, dict[str, Any]] = {
     "unavailable-before": {"status": Code.UNAVAILABLE},
     "unavailable-after": {"status": Code.UNAVAILABLE, "after": True},
