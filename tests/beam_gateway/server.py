@@ -139,8 +139,7 @@ class Gateway:
             await asyncio.sleep(seconds)
             return await method(request, answer)
 
-        def effect(request: Any, seconds: float = 0.0) -> asyncio.Task[Any]:
-            # A caller that leaves takes nothing back.
+        def effect(request: Any, seconds: float) -> asyncio.Task[Any]:
             return self.do(late(request, seconds) if seconds else method(request, answer))
 
         async def call(request: Any, context: Context) -> Any:
@@ -148,7 +147,7 @@ class Gateway:
                 return answer(ok=False, error_msg="Invalid token")
             if fault := self.faults.of(rpc, request):
                 return await suffer(fault, request, effect, answer, context, self.kill)
-            return await asyncio.shield(effect(request))
+            return await method(request, answer)
 
         return call
 

@@ -85,13 +85,6 @@ async def test_a_box_that_nobody_renews_is_lost(gateway: Gateway, leased: BeamSa
     await leased.close()
 
 
-async def test_a_lease_is_never_longer_than_the_time_left(gateway: Gateway, provider: BeamProvider) -> None:
-    box = await opened(provider, ttl_seconds=20.0)
-    there = container_of(gateway, box)
-    assert there.stub.keep_warm == 21
-    await box.close()
-
-
 async def test_the_renewing_ends_with_the_last_box(gateway: Gateway, provider: BeamProvider) -> None:
     def renewing() -> list[str]:
         return [task.get_name() for task in asyncio.all_tasks() if "leases" in task.get_name()]
