@@ -8,6 +8,7 @@ import errno
 import os
 import random
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 
 import anyio
@@ -69,11 +70,11 @@ class BeamLine:
         finally:
             self.release(number)
 
-    async def about(self, kind: bytes, about: int, fields: Sequence[bytes]) -> BeamAnswer:
-        """A request that concerns an earlier one."""
+    async def about(self, kind: bytes, about: int) -> BeamAnswer:
+        """A request that ends an earlier one, and waits for no other's turn."""
         number = self.reserve()
         try:
-            return await self.ask(number, pack(kind, about, list(fields)))
+            return await self.ask(number, pack(kind, about, []), urgent=True)
         finally:
             self.release(number)
 
@@ -84,14 +85,14 @@ class BeamLine:
     async def _withdraw(self, cancel: bytes, number: int) -> None:
         with anyio.move_on_after(WITHDRAW_SECONDS):
             try:
-                await self.about(cancel, number, [])
+                await self.about(cancel, number)
             except (SandboxError, OSError):
                 pass
 
-    async def ask(self, number: int, request: bytes, *, path: str = "") -> BeamAnswer:
+    async def ask(self, number: int, request: bytes, *, path: str = "", urgent: bool = False) -> BeamAnswer:
         """Have a request carried out once, however often it must be sent; an empty one waits for an earlier one."""
         answer = BeamAnswer()
-        for kind, _, body in frames(bytearray(await self._until_answered(number, request))):
+        for kind, _, body in frames(bytearray(await self._until_answered(number, request, urgent))):
             fields = unpack(body)
             if kind == b"d":
                 answer.data.append(fields)
@@ -102,7 +103,7 @@ class BeamLine:
                 raise OSError(code, fields[1].decode("utf-8", "replace") or os.strerror(code or errno.EIO), path)
         return answer
 
-    async def _until_answered(self, number: int, request: bytes) -> bytes:
+    async def _until_answered(self, number: int, request: bytes, urgent: bool) -> bytes:
         big = len(request) > INLINE
         name = f"u.{number}"
         uploaded = False
@@ -115,7 +116,7 @@ class BeamLine:
             text = f"@{len(request)} {name}" if big else base64.b64encode(request).decode()
             needed = min(self._outstanding)
             call = ["sh", f"{self._folder}/call", f"{number} {needed}", text]
-            async with self._limiter:
+            async with nullcontext() if urgent else self._limiter:
                 said = await self._container.run(call, meanwhile=self._check)
             line, whole, rest = said.partition("\n")
             try:

@@ -97,7 +97,7 @@ class BeamProcess:
 
     async def kill(self) -> None:
         async with self._calling("kill", 60.0):
-            await self._line.about(b"K", self._number, [])
+            await self._line.about(b"K", self._number)
 
     async def wait(self) -> ExecResult:
         async with self._calling("wait", None):

@@ -22,6 +22,7 @@ from codeenv.sandbox.box.wire import frames, pack, unpack
 INLINE = 1500  # bytes of an answer that a shell's `read`, a system call for each of them, may take in
 PIECE = 1_200_000  # bytes of an answer in one file: as text less than what one message of a server's may hold
 SLOTS = 32  # requests at a time
+CROWD = 20  # slots in which somebody may wait
 RING = 3000  # bytes of a request that go through the door, which keeps 4096 at a time together
 USER = 1000
 
@@ -37,7 +38,7 @@ case $a in @*) exec cat "o.${{1%% *}}.0" ;; esac
 """
 """Arguments: the request's number and the first that is still needed; the request in base64, or `@`, its size and the
 name of its file. Prints the answer: `=` and base64; or `@` and how many pieces it has, then the first of them; or `?`:
-the request is not whole; or `!`: it is to come again, as there was no slot, or another was taken for it."""
+the request is not whole; or `!`: it is to come again, as slots are short, or another was taken for it."""
 
 
 class Answer:
@@ -45,7 +46,6 @@ class Answer:
         self.frames = bytearray()
         self.pieces = 0
         self.line = b""  # once it is there
-        self.slots = []  # of those that wait for it
 
 
 class Doors(agent.Agent):
@@ -54,6 +54,7 @@ class Doors(agent.Agent):
         files.hidden = os.fsencode(folder)
         self.answers = {}  # request number -> Answer
         self.settled = 0  # the host needs no answer to any request below
+        self.waiting = {}  # slot -> the Answer that is waited for there; the first has waited longest
         self.doors = {}  # slot -> its FIFO, open for both, so that neither side waits for the other to open
         self.rings = b""
         self.streams = Streams(self.send)
@@ -107,16 +108,29 @@ class Doors(agent.Agent):
                 self.deliver(slot, b"?")
                 return
             answer = self.answers[number] = Answer()
-            answer.slots.append(slot)
+            self.wait(slot, answer)
             self.work_as_user()
             for kind, about, body in frames(bytearray(request)):
                 self.on_request(number, kind, about, unpack(body))
         elif answer.line:
             self.deliver(slot, answer.line)
         else:
-            for earlier in answer.slots:  # nobody may wait there any longer, and slots are few
-                self.deliver(earlier, b"!")
-            answer.slots = [slot]
+            for earlier in self.slots_of(answer):  # nobody may wait there any longer, and slots are few
+                self.turn_away(earlier)
+            self.wait(slot, answer)
+
+    def wait(self, slot, answer):
+        self.waiting[slot] = answer
+        if len(self.waiting) > CROWD:  # who comes next may want what all of these wait for
+            self.turn_away(next(iter(self.waiting)))
+
+    def turn_away(self, slot):
+        """Whoever waits there is to come again."""
+        del self.waiting[slot]
+        self.deliver(slot, b"!")
+
+    def slots_of(self, answer):
+        return [slot for slot, awaited in self.waiting.items() if awaited is answer]
 
     def take(self, slot, text):
         """The request that rang, or was filed; None when it is not whole."""
@@ -191,9 +205,9 @@ class Doors(agent.Agent):
 
     def complete(self, answer, line):
         answer.line = line
-        for slot in answer.slots:
+        for slot in self.slots_of(answer):
+            del self.waiting[slot]
             self.deliver(slot, line)
-        answer.slots.clear()
 
     def spool(self, number, answer):
         self.work_as_root()

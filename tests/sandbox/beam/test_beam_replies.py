@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
@@ -117,11 +118,11 @@ async def test_a_call_meets_a_fault(gateway: Gateway, box: BeamSandbox, name: st
 
 async def test_a_copy_that_comes_long_after_the_answer(gateway: Gateway, box: BeamSandbox) -> None:
     """The first goes astray, the second is answered; then the first arrives, and later a third."""
-    fault = gateway.faults.add("SandboxExec", delay=1.5, after=True)  # longer than we wait
+    fault = gateway.faults.add("SandboxExec", delay=1.5, again=0.3)  # longer than we wait
     assert (await box.exec("echo >>ran; echo out")).stdout == b"out\n"
     assert fault.hits == 1
     assert (await box.exec("echo next")).stdout == b"next\n"
-    await anyio.sleep(1.5)
+    await anyio.sleep(1.8)
     assert await box.read_file("ran") == b"\n"
     assert (await box.exec("echo last")).stdout == b"last\n"
 
@@ -222,13 +223,46 @@ async def test_more_commands_than_the_agent_has_slots(gateway: Gateway, box: Bea
     assert (await box.exec("echo fine")).stdout == b"fine\n"
 
 
-async def test_a_receive_that_is_cancelled_loses_nothing(gateway: Gateway, box: BeamSandbox) -> None:
+async def test_commands_that_wait_keep_nobody_out(gateway: Gateway, box: BeamSandbox) -> None:
+    """Though there are more than slots, and sent more than once: what is short has its turn, and what ends them too."""
+    async with anyio.create_task_group() as group:
+        for _ in range(40):
+            group.start_soon(box.exec, "sleep 78")
+        await anyio.sleep(0.5)
+        await gateway.restart()
+        await anyio.sleep(0.5)
+        for number in range(3):
+            with anyio.fail_after(10):
+                assert (await box.exec(f"echo {number}")).stdout == b"%d\n" % number
+        with anyio.fail_after(10):
+            while (await box.exec("pgrep -cf '^sleep 78'")).stdout != b"40\n":
+                await anyio.sleep(0.1)
+        group.cancel_scope.cancel()
+    assert (await box.exec("pgrep -cf '^sleep 78'")).stdout == b"0\n"
+
+
+async def test_a_receive_that_is_cancelled_loses_nothing(box: BeamSandbox) -> None:
     async with box.open_process("for i in $(seq 40); do echo $i; sleep 0.03; done") as process:
         got = b""
         while not got.endswith(b"40\n"):
             with anyio.move_on_after(0.05):
                 got += await process.receive()
         assert got.split() == [b"%d" % number for number in range(1, 41)]
+        assert await process.receive() == b""
+
+
+async def test_a_send_that_is_cancelled_loses_no_answer(box: BeamSandbox) -> None:
+    chance = random.Random(7)
+    async with box.open_process("while read -r line; do echo $line; done; echo end") as process:
+        for number in range(30):
+            with anyio.move_on_after(chance.uniform(0.0, 0.03)):
+                await process.send(b"%d\n" % number)
+        await process.send(b"last\n")
+        got = b""
+        while not got.endswith(b"last\n"):
+            got += await process.receive()
+    words = [int(word) for word in got.split()[:-1]]
+    assert words == sorted(set(words))  # each once, if at all
 
 
 async def test_a_revoked_token() -> None:
