@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import random
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -11,7 +12,7 @@ import anyio
 import grpc
 import pytest
 
-from codeenv.sandbox.api import SandboxLost
+from codeenv.sandbox.api import SandboxLost, SandboxSpec
 from codeenv.sandbox.archive import Archive
 from codeenv.sandbox.beam import line
 from codeenv.sandbox.beam.sandbox import BeamSandbox
@@ -263,6 +264,37 @@ async def test_a_send_that_is_cancelled_loses_no_answer(box: BeamSandbox) -> Non
             got += await process.receive()
     words = [int(word) for word in got.split()[:-1]]
     assert words == sorted(set(words))  # each once, if at all
+
+
+@pytest.mark.parametrize(
+    ("rpc", "call"), [("SandboxExec", short_command), ("SandboxStatus", long_command), ("SandboxUploadFile", append)]
+)
+@pytest.mark.parametrize("code", [Code.INVALID_ARGUMENT, Code.UNIMPLEMENTED, Code.UNKNOWN])
+async def test_what_the_server_refuses_is_not_tried_again(
+    gateway: Gateway, box: BeamSandbox, rpc: str, call: Callable[[BeamSandbox], Awaitable[None]], code: grpc.StatusCode
+) -> None:
+    fault = gateway.faults.add(rpc, times=None, status=code, details="of no avail")
+    with pytest.raises(SandboxLost, match=f"refuses {rpc}: {code.name} of no avail"):
+        await call(box)
+    assert fault.hits == 1
+    gateway.faults.clear()
+    assert (await box.exec("echo fine")).stdout == b"fine\n"
+
+
+async def test_a_disk_that_the_policy_has_filled() -> None:
+    """Its doing: commands still run, and what needs room fails as it does for any program."""
+    async with serving(spec=SandboxSpec(disk_mb=8)) as gateway:
+        box = await opened(beam(gateway), disk_mb=8)
+        await box.write_file("kept", DATA)
+        await box.exec("head -c 50000000 /dev/zero >/tmp/fill; cat /dev/zero >>/tmp/fill")
+        assert (await box.exec("echo fine; exit 3")).exit_code == 3
+        for call in (box.export(), box.read_file("kept"), box.write_file("more", DATA)):
+            with pytest.raises(OSError, match="No space left") as raised:
+                await call
+            assert raised.value.errno == errno.ENOSPC
+        await box.exec("rm /tmp/fill")
+        assert await box.read_file("kept") == DATA
+        await box.close()
 
 
 async def test_a_revoked_token() -> None:
