@@ -227,6 +227,36 @@ async def test_an_image_without_python_says_so(gateway: Gateway, provider: BeamP
         await opened(provider)
 
 
+@pytest.mark.parametrize(
+    "fault",
+    [
+        {"status": Code.UNAVAILABLE},
+        {"status": Code.UNAVAILABLE, "after": True},
+        {"hang": True, "after": True},
+        {"copies": 2},
+        {"copies": 2, "at_once": True},
+        {"copies": 2, "status": Code.UNAVAILABLE, "after": True},
+        {"again": 0.3},
+        {"answer": {"ok": True, "done": True, "exit_code": 0, "stdout": ""}, "after": True},
+        {"answer": {"ok": False, "error_msg": "Process manager not ready within timeout"}},
+    ],
+    ids=[
+        "lost-before", "lost-after", "hangs-after", "twice", "twice-at-once", "twice-and-lost", "again", "output-lost",
+        "not-ready",
+    ],
+)  # fmt: skip
+async def test_an_agent_is_started_once(gateway: Gateway, provider: BeamProvider, fault: dict[str, Any]) -> None:
+    hit = gateway.faults.add("SandboxExec", **fault)
+    box = await opened(provider)
+    assert hit.hits == 1
+    await anyio.sleep(fault.get("again", 0.0))
+    with anyio.fail_after(10):  # it, and the supervisor of the command that counts
+        while (await box.exec("pgrep -cf '[ ]/tmp/.codeenv-'")).stdout != b"2\n":
+            await anyio.sleep(0.05)
+    assert (await box.exec("id -un; pwd")).stdout.endswith(b"/workspace\n")
+    await box.close()
+
+
 @pytest.mark.parametrize("refused", [True, False], ids=["refused", "allowed"])
 async def test_a_token_in_the_box(gateway: Gateway, refused: bool) -> None:
     from dataclasses import replace
