@@ -24,6 +24,7 @@ from .container import STOPPED_BY_SCHEDULER, Container
 from .faults import Fault, Faults, suffer
 from .images import Store
 from .pods import Pods
+from .processes import Gone, Refused
 from .profiles import Conduct
 from .workspace import Images, Volumes, Workspace
 
@@ -185,8 +186,15 @@ class Gateway:
         """Work that goes on whoever leaves, until the gateway ends."""
         task = asyncio.create_task(work)
         self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(self._is_done)
         return task
+
+    def _is_done(self, task: asyncio.Task[Any]) -> None:
+        self._tasks.discard(task)
+        error = None if task.cancelled() else task.exception()
+        # Whoever asked may have left, and not hear that the box is no more, or that it says no.
+        if error is not None and not isinstance(error, (Gone, Refused)):
+            task.get_loop().call_exception_handler({"message": "the gateway failed", "exception": error})
 
     def add(self, container: Container) -> Container:
         self.containers[container.id] = container

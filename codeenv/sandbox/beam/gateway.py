@@ -23,7 +23,11 @@ MESSAGE_LIMIT = 64 * 1024 * 1024
 PATIENCE = 60.0
 """Seconds for which an unreachable gateway is tried again: a new version of it may be on its way."""
 RPC_SECONDS = 20.0
-TRANSIENT = {grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED, grpc.StatusCode.ABORTED}
+CREATE_RPC_SECONDS = 30.0
+TRANSIENT = {
+    grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED, grpc.StatusCode.ABORTED,
+    grpc.StatusCode.CANCELLED,  # by the gateway, which is shutting down
+}  # fmt: skip
 
 SERVICES: Mapping[str, tuple[str, ...]] = {
     "pod": (
@@ -72,10 +76,10 @@ class Gateway:
         await self._channel.close()
 
     async def call(
-        self, method: str, *, seconds: float = RPC_SECONDS, patience: float = PATIENCE, **fields: Any
+        self, method: str, *, seconds: float | None = None, patience: float | None = None, **fields: Any
     ) -> Any:
-        """One RPC, tried again for `patience` seconds (0: once) while the gateway cannot be reached; so only for what
-        may happen twice, unless `patience` is 0.
+        """One RPC of `seconds` at most (RPC_SECONDS), tried again for `patience` seconds (PATIENCE; 0: once) while the
+        gateway cannot be reached; so only for what may happen twice, unless `patience` is 0.
 
         :raises Unreachable: there was no answer. :raises Refused: there was, and it is final.
         """
@@ -83,11 +87,13 @@ class Gateway:
             self._methods[method] = self._bind(method)
         send, request = self._methods[method]
         message = request(**fields)
-        end = time.monotonic() + patience
+        seconds = RPC_SECONDS if seconds is None else seconds
+        end = time.monotonic() + (PATIENCE if patience is None else patience)
         delay = 0.05
         while True:
+            left = seconds if patience == 0 else min(seconds, max(1.0, end - time.monotonic()))
             try:
-                return await send(message, timeout=seconds, metadata=self._metadata)
+                return await send(message, timeout=left, metadata=self._metadata)
             except asyncio.CancelledError:
                 # gRPC raises one of its own, which no cancel scope would take for its: this raises the scope's.
                 await anyio.lowlevel.checkpoint_if_cancelled()

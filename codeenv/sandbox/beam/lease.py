@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from contextlib import suppress
 
 import anyio
 
@@ -13,6 +12,7 @@ from codeenv.sandbox.beam.sandbox import BeamSandbox
 
 logger = logging.getLogger(__name__)
 AT_ONCE = 16
+MARGIN = 1.0  # Beam's clock starts before ours, and a box that it ended before its time would count as lost
 
 
 class Leases:
@@ -34,22 +34,23 @@ class Leases:
         if not self._boxes and self._task is not None:
             task, self._task = self._task, None
             task.cancel()
-            with suppress(asyncio.CancelledError):
-                await task
+            await asyncio.wait([task])
 
     async def _renew(self) -> None:
         while True:
             await anyio.sleep(self.seconds / 3)
             limiter = anyio.CapacityLimiter(AT_ONCE)
-            async with anyio.create_task_group() as group:
-                for box in list(self._boxes):
-                    group.start_soon(self._renew_one, box, limiter)
+            # What cannot be reached now has one more round before its lease is over, and keeps no other from its own.
+            with anyio.move_on_after(self.seconds / 3):
+                async with anyio.create_task_group() as group:
+                    for box in list(self._boxes):
+                        group.start_soon(self._renew_one, box, limiter)
 
     async def _renew_one(self, box: BeamSandbox, limiter: anyio.CapacityLimiter) -> None:
         async with limiter:
             if box.seconds_left <= 0:
                 return
             try:
-                await box.container.live_on(min(self.seconds, box.seconds_left))
+                await box.container.live_on(min(self.seconds, box.seconds_left + MARGIN))
             except SandboxLost as error:  # its next call says so too
                 logger.debug("sandbox %s: %s", box.id, error)

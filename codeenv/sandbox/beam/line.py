@@ -8,18 +8,30 @@ import errno
 import os
 import random
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 
 import anyio
 
-from codeenv.sandbox.api import SandboxError
+from codeenv.sandbox.api import SandboxError, SandboxLost
 from codeenv.sandbox.beam.container import Container
+from codeenv.sandbox.beam.uninterrupted import uninterrupted
 from codeenv.sandbox.box.wire import frames, pack, unpack
 
 INLINE = 48 * 1024
 """Bytes of a request that go into the command's arguments, of which Linux takes 128 KiB each."""
 WITHDRAW_SECONDS = 5.0
 AT_ONCE = 24  # requests: the agent has a few more slots
+MISSES = 30
+"""How often in a row an answer may be lost on the way."""
+
+ALIVE = """
+if cd "$0" && [ -f call ] && [ -p door ] && read -r _ pid _ <facts && read -r stat <"/proc/$pid/stat"; then
+    case $stat in *") Z "* | *") X "*) ;; *) echo alive; exit ;; esac
+fi 2>/dev/null
+echo gone
+"""
+"""Says whether the agent of a folder is there and no zombie."""
 
 
 @dataclass
@@ -58,26 +70,29 @@ class BeamLine:
         finally:
             self.release(number)
 
-    async def about(self, kind: bytes, about: int, fields: Sequence[bytes]) -> BeamAnswer:
-        """A request that concerns an earlier one."""
+    async def about(self, kind: bytes, about: int) -> BeamAnswer:
+        """A request that ends an earlier one, and waits for no other's turn."""
         number = self.reserve()
         try:
-            return await self.ask(number, pack(kind, about, list(fields)))
+            return await self.ask(number, pack(kind, about, []), urgent=True)
         finally:
             self.release(number)
 
     async def withdraw(self, cancel: bytes, number: int) -> None:
-        """Tell the agent, in the face of a cancellation, that nobody waits for this request any longer."""
-        with anyio.CancelScope(shield=True), anyio.move_on_after(WITHDRAW_SECONDS):
+        """Tell the agent, in the face of any cancellation, that nobody waits for this request any longer."""
+        await uninterrupted(self._withdraw(cancel, number))
+
+    async def _withdraw(self, cancel: bytes, number: int) -> None:
+        with anyio.move_on_after(WITHDRAW_SECONDS):
             try:
-                await self.about(cancel, number, [])
+                await self.about(cancel, number)
             except (SandboxError, OSError):
                 pass
 
-    async def ask(self, number: int, request: bytes, *, path: str = "") -> BeamAnswer:
+    async def ask(self, number: int, request: bytes, *, path: str = "", urgent: bool = False) -> BeamAnswer:
         """Have a request carried out once, however often it must be sent; an empty one waits for an earlier one."""
         answer = BeamAnswer()
-        for kind, _, body in frames(bytearray(await self._until_answered(number, request))):
+        for kind, _, body in frames(bytearray(await self._until_answered(number, request, urgent))):
             fields = unpack(body)
             if kind == b"d":
                 answer.data.append(fields)
@@ -88,10 +103,11 @@ class BeamLine:
                 raise OSError(code, fields[1].decode("utf-8", "replace") or os.strerror(code or errno.EIO), path)
         return answer
 
-    async def _until_answered(self, number: int, request: bytes) -> bytes:
+    async def _until_answered(self, number: int, request: bytes, urgent: bool) -> bytes:
         big = len(request) > INLINE
         name = f"u.{number}"
         uploaded = False
+        misses = 0
         delay = 0.02
         while True:
             if big and not uploaded:
@@ -99,26 +115,47 @@ class BeamLine:
                 uploaded = True
             text = f"@{len(request)} {name}" if big else base64.b64encode(request).decode()
             needed = min(self._outstanding)
-            async with self._limiter:
-                said = await self._container.run(["sh", f"{self._folder}/call", f"{number} {needed}", text])
-            line, _, rest = said.partition("\n")
+            call = ["sh", f"{self._folder}/call", f"{number} {needed}", text]
+            async with nullcontext() if urgent else self._limiter:
+                said = await self._container.run(call, meanwhile=self._check)
+            line, whole, rest = said.partition("\n")
             try:
-                if line.startswith("="):
+                if whole and line.startswith("="):
                     return binascii.a2b_base64(line[1:])
-                if line.startswith("@"):
-                    pieces = [binascii.a2b_base64(rest)]
-                    for piece in range(1, int(line[1:])):
+                if whole and line.startswith("@"):
+                    first = [rest] if rest.endswith("\n") else []  # else cut off or lost, and it is there still
+                    pieces = [binascii.a2b_base64(piece) for piece in first]
+                    for piece in range(len(pieces), int(line[1:])):
                         pieces.append(await self._piece(number, piece))
                     return b"".join(pieces)
             except ValueError:
                 pass  # a part of it was lost on the way: the agent has it still
             uploaded = uploaded and line != "?"
+            if line != "!":
+                misses += 1
+                await self._missed(misses)
             await anyio.sleep(delay * random.uniform(0.5, 1.5))
             delay = min(1.0, delay * 2)
 
     async def _piece(self, number: int, piece: int) -> bytes:
+        misses = 0
         while True:
             said = await self._container.run(["cat", f"{self._folder}/o.{number}.{piece}"])
-            if said.endswith("\n"):  # else cut off or lost, and it is there still
+            if said.endswith("\n"):
                 return binascii.a2b_base64(said)
+            misses += 1
+            await self._missed(misses)
             await anyio.sleep(0.1)
+
+    async def _missed(self, times: int) -> None:
+        """What should have come has not, this often in a row."""
+        if times % 2 == 0:
+            await self._check()
+        if times >= MISSES:
+            raise SandboxLost("its answers do not come through", stage="connection")
+
+    async def _check(self) -> None:
+        """:raises SandboxLost: the agent is gone."""
+        said = await self._container.run(["sh", "-c", ALIVE, self._folder])
+        if said == "gone\n":
+            raise SandboxLost("its agent is gone: a command has killed it, or removed its files", stage="connection")

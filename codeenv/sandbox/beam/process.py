@@ -33,7 +33,8 @@ class BeamProcess:
         self._inbox = bytearray()
         self._early: dict[int, bytes] = {}  # by where in the stream they belong: replies that have overtaken others
         self._received = 0
-        self._at_end = False
+        self._length: int | None = None  # of the stream, once its end is known
+        self._unheard: list[int] = []  # requests whose answer nobody waited for: it may hold what the stream brought
         self._news = anyio.Event()
 
     async def send(self, data: bytes) -> None:
@@ -42,30 +43,45 @@ class BeamProcess:
                 for at in range(0, len(data), MiB):
                     last = at + MiB >= len(data)
                     hold = str(SEND_HOLD_MILLISECONDS if last else 0).encode()
-                    self._take(await self._line.about(b"w", self._number, [data[at : at + MiB], hold]))
+                    await self._ask(self._line.reserve(), b"w", [data[at : at + MiB], hold])
         except OSError as error:
             if error.errno == errno.EPIPE:
                 raise BrokenPipeError("the process has closed its stream") from error
             raise
 
     async def receive(self) -> bytes:
-        while not self._inbox and not self._at_end:
-            with anyio.move_on_after(ABOUT_TO_SEND):
-                await self._news.wait()
-                continue
+        while not self._inbox and (self._length is None or self._received < self._length):
+            if not self._unheard:
+                with anyio.move_on_after(ABOUT_TO_SEND):
+                    await self._news.wait()
+                    continue
+            # Should it have been a send that never came, this takes its place, and it will not be carried out.
+            number = self._unheard.pop() if self._unheard else self._line.reserve()
             try:
                 async with self._calling("receive", None):
-                    self._take(await self._line.about(b"g", self._number, [str(HOLD_MILLISECONDS).encode()]))
+                    await self._ask(number, b"g", [str(HOLD_MILLISECONDS).encode()])
             except SandboxLost:  # the stream ends with the box; why, `wait` tells
-                self._at_end = True
+                self._length = self._received
+            except BrokenPipeError:
+                pass  # it was a send, which brought nothing
         data = bytes(self._inbox[:PIECE])
         del self._inbox[:PIECE]
         return data
 
-    def _take(self, answer: BeamAnswer) -> None:
+    async def _ask(self, number: int, kind: bytes, fields: list[bytes]) -> None:
+        try:
+            answer = await self._line.ask(number, pack(kind, self._number, fields))
+        except anyio.get_cancelled_exc_class():
+            self._unheard.append(number)
+            raise
+        except BaseException:
+            self._line.release(number)
+            raise
+        self._line.release(number)
         assert answer.result is not None
         ended, at, data = answer.result
-        self._at_end = self._at_end or ended == b"1"
+        if ended == b"1":
+            self._length = int(at or 0)
         if data:
             self._early[int(at)] = data
         while (data := self._early.pop(self._received, b"")) != b"":
@@ -74,9 +90,14 @@ class BeamProcess:
         self._news.set()
         self._news = anyio.Event()
 
+    def forget(self) -> None:
+        """Nothing more will be received."""
+        for number in self._unheard:
+            self._line.release(number)
+
     async def kill(self) -> None:
         async with self._calling("kill", 60.0):
-            await self._line.about(b"K", self._number, [])
+            await self._line.about(b"K", self._number)
 
     async def wait(self) -> ExecResult:
         async with self._calling("wait", None):

@@ -9,7 +9,8 @@ import threading
 import time
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from typing import Any, Literal
+from functools import partial
+from typing import Literal
 
 import anyio
 import anyio.to_thread
@@ -23,18 +24,21 @@ from codeenv.sandbox.api import (
     SandboxSpec,
     UnsupportedSpec,
 )
+from codeenv.sandbox.beam.census import Census
 from codeenv.sandbox.beam.container import Container
 from codeenv.sandbox.beam.gateway import Gateway, Refused, Unreachable, gateway_of
 from codeenv.sandbox.beam.lease import Leases
 from codeenv.sandbox.beam.sandbox import BeamSandbox
 from codeenv.sandbox.beam.sdk import Account, Blueprint, find_account, make_stub
+from codeenv.sandbox.beam.uninterrupted import uninterrupted
 
 logger = logging.getLogger(__name__)
 
-QUOTA = re.compile(r"concurrency_limit|quota|rate.?limit|too many|capacity", re.IGNORECASE)
-CREATE_RPC_SECONDS = 60.0
+QUOTA = re.compile(r"concurrency_limit|quota|rate.?limit|resource_exhausted|too many|capacity", re.IGNORECASE)
 CREATE_PATIENCE = 300.0
 """Seconds for which a create waits for room under the account's quota."""
+UNREACHABLE_PATIENCE = 60.0
+"""Seconds after which a create that has got no reply is not tried again."""
 GONE_SECONDS = 3.0
 """For how long a stopped box is watched until the gateway calls it stopping or over."""
 OVERHEAD_MB = 256
@@ -88,6 +92,7 @@ class BeamProvider:
         self._account: Account | None = None
         self._stubs: dict[Blueprint, str] = {}
         self._making = threading.Lock()
+        self._census = Census()
         self._runs: RunVar[_Run] = RunVar(f"codeenv_beam_run_{id(self)}")
 
     def __repr__(self) -> str:
@@ -169,17 +174,15 @@ class BeamProvider:
         )
         run = self._runs.get(None)
         if run is None:
-            run = _Run(self.account, self._at_once, self._lease_seconds)
+            run = _Run(self.account, self._census, self._at_once, self._lease_seconds)
             self._runs.set(run)
-        async with AsyncExitStack() as stack:
-            await stack.enter_async_context(run.limiter)
+        async with run.limiter:
             gateway = await run.enter()
             try:
                 container = await run.make(gateway, stub, started)
                 box = BeamSandbox(spec, container, run.end)
             except BaseException:
-                with anyio.CancelScope(shield=True):
-                    await run.leave()
+                await uninterrupted(run.leave())
                 raise
             try:
                 run.leases.add(box)
@@ -205,17 +208,15 @@ class BeamProvider:
 class _Run:
     """What the boxes of one event loop share: the channel, the leases, how many are made at a time."""
 
-    def __init__(self, account: Account, at_once: int, lease_seconds: float) -> None:
+    def __init__(self, account: Account, census: Census, at_once: int, lease_seconds: float) -> None:
         self._account = account
+        self._census = census
         self._users = 0
         self._stack = AsyncExitStack()
         self._entering = anyio.Lock()
         self._gateway: Gateway | None = None
         self.limiter = anyio.CapacityLimiter(at_once)
         self.leases = Leases(lease_seconds)
-        self._creates: dict[str, int] = {}  # stub -> creates under way
-        self._known: set[str] = set()  # ids of containers
-        self._in_doubt: set[str] = set()  # stubs of creates whose reply never came
 
     async def enter(self) -> Gateway:
         async with self._entering:
@@ -225,69 +226,33 @@ class _Run:
             return self._gateway
 
     async def leave(self) -> None:
+        """Not to be interrupted."""
         async with self._entering:
             self._users -= 1
-            if not self._users:
-                await self._settle_all()
+            if not self._users and self._gateway is not None:
+                await self._census.settle(self._gateway)
                 self._gateway = None
-                self._known.clear()
                 await self._stack.aclose()
 
     async def make(self, gateway: Gateway, stub: str, started: float) -> Container:
-        """A container, with patience while the account's quota is used up. Shielded while a reply may come: what was
-        made and is not known would be billed until its lease is over."""
+        """A container, with patience while the account's quota is used up or the gateway is not there. Not interrupted
+        while a reply may come: what was made and is not known would be billed until its lease is over."""
         delay = 0.2
         while True:
             try:
-                reply = await self._ask(gateway, stub)
+                reply = await uninterrupted(self._census.create(gateway, stub), partial(self._census.undo, gateway))
+                if reply.ok and reply.container_id:
+                    return Container(gateway, str(reply.container_id))
+                said = str(reply.error_msg or "Beam gave no reason")
+                patience = CREATE_PATIENCE if QUOTA.search(said) else 0.0
             except Unreachable as error:
-                text = f"the sandbox could not be made: {error}"
-                raise SandboxError(text, stage="create", seconds=time.monotonic() - started) from error
-            if reply.ok and reply.container_id:
-                return Container(gateway, str(reply.container_id))
-            said = str(reply.error_msg or "Beam gave no reason")
-            if not QUOTA.search(said) or time.monotonic() - started > CREATE_PATIENCE:
-                text = f"the sandbox could not be made: {said}"
-                raise SandboxError(text, stage="create", seconds=time.monotonic() - started)
+                said, patience = str(error), UNREACHABLE_PATIENCE
+            except Refused as error:
+                said, patience = str(error), CREATE_PATIENCE if QUOTA.search(str(error)) else 0.0
+            if (seconds := time.monotonic() - started) >= patience:
+                raise SandboxError(f"the sandbox could not be made: {said}", stage="create", seconds=seconds)
             await anyio.sleep(delay * random.uniform(0.5, 1.5))
             delay = min(15.0, delay * 2)
-
-    async def _ask(self, gateway: Gateway, stub: str) -> Any:
-        self._creates[stub] = self._creates.get(stub, 0) + 1
-        reply: Any = None
-        try:
-            with anyio.CancelScope(shield=True):
-                reply = await gateway.call("CreatePod", stub_id=stub, seconds=CREATE_RPC_SECONDS, patience=0.0)
-            if reply.container_id:
-                self._known.add(str(reply.container_id))
-            return reply
-        except Refused:
-            raise
-        except BaseException:
-            self._in_doubt.add(stub)
-            raise
-        finally:
-            self._creates[stub] -= 1
-            if stub in self._in_doubt and not self._creates[stub]:
-                with anyio.CancelScope(shield=True):
-                    await self._settle(gateway, stub)
-
-    async def _settle_all(self) -> None:
-        if self._gateway is not None:
-            for stub in list(self._in_doubt):
-                await self._settle(self._gateway, stub)
-
-    async def _settle(self, gateway: Gateway, stub: str) -> None:
-        """Stop what creates made whose reply never came: containers of our stub that we do not know."""
-        try:
-            listed = await gateway.call("ListContainers", patience=10.0)
-            for container in listed.containers:
-                if container.stub_id == stub and container.container_id not in self._known:
-                    logger.info("sandbox: stopping %s, which was made without a reply", container.container_id)
-                    await gateway.call("StopContainer", container_id=container.container_id)
-            self._in_doubt.discard(stub)
-        except (Refused, Unreachable) as error:
-            logger.warning("sandbox: boxes may be left until their lease is over: %s", error)
 
     async def end(self, box: BeamSandbox) -> None:
         """Stop a box for good. Never fails; what may be left is reported."""
@@ -302,7 +267,7 @@ class _Run:
         except (Refused, Unreachable) as error:
             logger.warning("sandbox %s: it may live on until its lease is over: %s", container.id, error)
         finally:
-            self._known.discard(container.id)
+            self._census.known.discard(container.id)
             await self.leave()
 
     async def _is_going(self, container: Container) -> bool:

@@ -5,17 +5,19 @@ from __future__ import annotations
 import logging
 import os
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Any
 
 import anyio
 
 from codeenv.sandbox.agent import FILE_SECONDS, AgentSandbox
 from codeenv.sandbox.api import OUTPUT_LIMIT, MiB, Process, SandboxError, SandboxLost, SandboxSpec
 from codeenv.sandbox.beam import agent_program
-from codeenv.sandbox.beam.container import Container
+from codeenv.sandbox.beam.container import Container, NotRun
 from codeenv.sandbox.beam.line import BeamLine
 from codeenv.sandbox.beam.process import BeamProcess, started
+from codeenv.sandbox.beam.uninterrupted import uninterrupted
 from codeenv.sandbox.environment import HOME, box_environment
 
 logger = logging.getLogger(__name__)
@@ -31,7 +33,7 @@ class BeamSandbox(AgentSandbox):
     answer_grace = 30.0
 
     def __init__(
-        self, spec: SandboxSpec, container: Container, destroy: Callable[[BeamSandbox], Awaitable[None]]
+        self, spec: SandboxSpec, container: Container, destroy: Callable[[BeamSandbox], Coroutine[Any, Any, None]]
     ) -> None:
         super().__init__(spec, workdir=spec.workdir, scratch=SCRATCH, env={})
         self.container = container
@@ -65,22 +67,22 @@ class BeamSandbox(AgentSandbox):
             with anyio.fail_after(READY_SECONDS):
                 said = await self._first_word(command)
             facts = agent_program.Facts.read(said)
-        except (SandboxLost, TimeoutError) as error:
-            text = str(error) or f"not ready within {READY_SECONDS:.0f} s"
-            raise SandboxError(f"the sandbox did not start: {text}", stage="create", seconds=self.seconds) from error
-        except ValueError as error:
+        except (NotRun, ValueError) as error:
             text = f"the sandbox did not start: our agent needs python3 (3.9 or newer) and sh in the image: {error}"
             raise SandboxError(text, stage="create", seconds=self.seconds) from error
+        except (SandboxLost, TimeoutError) as error:
+            text = str(error) or f"not ready within {READY_SECONDS:g} s"
+            raise SandboxError(f"the sandbox did not start: {text}", stage="create", seconds=self.seconds) from error
         self._env = {**box_environment("", self.spec.env), "PATH": facts.path, **self.spec.env}
         return facts
 
     async def _first_word(self, command: Sequence[str]) -> str:
         while True:
             said = await self.container.run(command, env=agent_program.environment(), patience=READY_SECONDS)
-            if "FileExistsError" in said or not said.strip():
+            if "FileExistsError" in said or not said.endswith("\n"):
                 # The command was run twice, or its output was lost: an earlier one has what we want.
                 said = await self.container.run(["cat", f"{self._folder}/facts"])
-            if said.strip():
+            if said.endswith("\n"):
                 return said
             await anyio.sleep(0.2)
 
@@ -94,7 +96,9 @@ class BeamSandbox(AgentSandbox):
             async with self._calling("open_process"):
                 running = started(self._beam, fields, os.fsdecode(directory))
                 number = await stack.enter_async_context(running)
-            yield BeamProcess(self._beam, number, self._calling, self._ended)
+            process = BeamProcess(self._beam, number, self._calling, self._ended)
+            stack.callback(process.forget)
+            yield process
 
     @asynccontextmanager
     async def _calling(self, stage: str, seconds: float | None = FILE_SECONDS) -> AsyncGenerator[None]:
@@ -112,5 +116,7 @@ class BeamSandbox(AgentSandbox):
         return str(error)
 
     async def _destroy(self) -> None:
-        await self._give_back(self)
-        self._closed = True
+        try:
+            await uninterrupted(self._give_back(self))
+        finally:
+            self._closed = True

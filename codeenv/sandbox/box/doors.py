@@ -1,9 +1,10 @@
 """The agent of a box into which no stream leads, only commands and their output: each request is such a command.
 
-It is a shell that uses nothing but its builtins (CALL): it takes a free slot, files the request there, rings at the
-door, a FIFO, and prints what comes out of the slot's own FIFO. A request has a number; one that comes again, since its
-reply was lost on the way, is answered from memory and never carried out twice. An answer is kept until the host says
-that it needs none up to its number any more. What is long goes through files, a piece for each command.
+It is a shell that uses nothing but its builtins (CALL): it takes a free slot, rings at the door, a FIFO, with its
+request, which it files first if it is long, and prints what comes out of the slot's own FIFO. A request has a number;
+one that comes again, since its reply was lost on the way, is answered from memory and never carried out twice. An
+answer is kept until the host says that it needs none up to its number any more. What is long goes through files, a
+piece for each command.
 
 Where it starts as root the agent stays root behind the scenes, so that no command can signal or trace it, does all its
 work as an unprivileged user, and has the commands be that user for good.
@@ -21,14 +22,15 @@ from codeenv.sandbox.box.wire import frames, pack, unpack
 INLINE = 1500  # bytes of an answer that a shell's `read`, a system call for each of them, may take in
 PIECE = 1_200_000  # bytes of an answer in one file: as text less than what one message of a server's may hold
 SLOTS = 32  # requests at a time
+CROWD = 20  # slots in which somebody may wait
+RING = 3000  # bytes of a request that go through the door, which keeps 4096 at a time together
 USER = 1000
 
 CALL = f"""cd "${{0%/*}}" || exit 70
 set -C
 s=0
-until {{ true >l.$s; }} 2>/dev/null; do s=$((s+1)); [ $s -lt {SLOTS} ] || exit 75; done
-printf %s "$2" >|r.$s
-echo "$1 $s" >door
+until {{ true >l.$s; }} 2>/dev/null; do s=$((s+1)); [ $s -lt {SLOTS} ] || {{ echo !; exit 75; }}; done
+if [ ${{#2}} -le {RING} ]; then echo "$1 $s $2" >door; else printf %s "$2" >|r.$s; echo "$1 $s" >door; fi
 read -r a <a.$s
 echo "$a"
 echo "free $s" >door
@@ -36,7 +38,7 @@ case $a in @*) exec cat "o.${{1%% *}}.0" ;; esac
 """
 """Arguments: the request's number and the first that is still needed; the request in base64, or `@`, its size and the
 name of its file. Prints the answer: `=` and base64; or `@` and how many pieces it has, then the first of them; or `?`:
-the file has another size."""
+the request is not whole; or `!`: it is to come again, as slots are short, or another was taken for it."""
 
 
 class Answer:
@@ -44,7 +46,6 @@ class Answer:
         self.frames = bytearray()
         self.pieces = 0
         self.line = b""  # once it is there
-        self.slots = []  # of those that wait for it
 
 
 class Doors(agent.Agent):
@@ -53,6 +54,7 @@ class Doors(agent.Agent):
         files.hidden = os.fsencode(folder)
         self.answers = {}  # request number -> Answer
         self.settled = 0  # the host needs no answer to any request below
+        self.waiting = {}  # slot -> the Answer that is waited for there; the first has waited longest
         self.doors = {}  # slot -> its FIFO, open for both, so that neither side waits for the other to open
         self.rings = b""
         self.streams = Streams(self.send)
@@ -84,16 +86,14 @@ class Doors(agent.Agent):
         *lines, self.rings = self.rings.split(b"\n")
         for line in lines:
             try:
-                self.on_ring(*line.split())
+                self.on_ring(*line.split(None, 3))
             except (TypeError, ValueError):
                 pass  # garbage: whoever rang goes without an answer
         return True
 
-    def on_ring(self, number, needed, slot=None):
+    def on_ring(self, number, needed, slot=None, text=None):
         if slot is None:  # `free SLOT`
-            self.work_as_root()
-            os.unlink(os.path.join(self.folder, f"l.{int(needed)}"))
-            self.work_as_user()
+            self.remove(f"l.{int(needed)}")
             return
         number, needed, slot = int(number), int(needed), int(slot)
         self.settled = max(self.settled, needed)
@@ -103,39 +103,55 @@ class Doors(agent.Agent):
         if number < self.settled:
             self.deliver(slot, b"=")  # late, or sent twice, and nobody waits for it
         elif answer is None:
-            request = self.take(slot)
+            request = self.take(slot, text)
             if request is None:
                 self.deliver(slot, b"?")
                 return
             answer = self.answers[number] = Answer()
-            answer.slots.append(slot)
+            self.wait(slot, answer)
             self.work_as_user()
             for kind, about, body in frames(bytearray(request)):
                 self.on_request(number, kind, about, unpack(body))
         elif answer.line:
             self.deliver(slot, answer.line)
         else:
-            answer.slots.append(slot)
+            for earlier in self.slots_of(answer):  # nobody may wait there any longer, and slots are few
+                self.turn_away(earlier)
+            self.wait(slot, answer)
 
-    def take(self, slot):
-        """The request that was filed; None when its file is not whole."""
+    def wait(self, slot, answer):
+        self.waiting[slot] = answer
+        if len(self.waiting) > CROWD:  # who comes next may want what all of these wait for
+            self.turn_away(next(iter(self.waiting)))
+
+    def turn_away(self, slot):
+        """Whoever waits there is to come again."""
+        del self.waiting[slot]
+        self.deliver(slot, b"!")
+
+    def slots_of(self, answer):
+        return [slot for slot, awaited in self.waiting.items() if awaited is answer]
+
+    def take(self, slot, text):
+        """The request that rang, or was filed; None when it is not whole."""
         self.work_as_root()
         try:
-            with open(os.path.join(self.folder, f"r.{slot}"), "rb") as file:
-                text = file.read()
+            if text is None:
+                with open(os.path.join(self.folder, f"r.{slot}"), "rb") as file:
+                    text = file.read()
             if not text.startswith(b"@"):
-                return binascii.a2b_base64(text)
+                request = binascii.a2b_base64(text)
+                return request if is_whole(request) else None
             size, name = text[1:].split()
             path = os.path.join(self.folder, os.fsdecode(name))
-            try:
-                with open(path, "rb") as file:
-                    data = file.read()
-            except FileNotFoundError:
-                return None
+            with open(path, "rb") as file:
+                data = file.read()
             if len(data) != int(size):
                 return None
             os.unlink(path)
             return data
+        except (FileNotFoundError, ValueError):
+            return None
         finally:
             self.work_as_user()
 
@@ -172,31 +188,38 @@ class Doors(agent.Agent):
         if answer is None or answer.line:
             return
         answer.frames += pack(kind, 0, fields)
-        if len(answer.frames) >= PIECE:
-            self.spool(request, answer)
-        if kind != b"d":
-            if answer.pieces or len(answer.frames) > INLINE:
+        ends = kind != b"d"
+        if len(answer.frames) >= PIECE or (ends and (answer.pieces or len(answer.frames) > INLINE)):
+            try:
                 self.spool(request, answer)
-                self.complete(answer, b"@%d" % answer.pieces)
-            else:
-                self.complete(answer, b"=" + binascii.b2a_base64(answer.frames, newline=False))
-                answer.frames.clear()
+            except OSError as error:  # the policy has left no room
+                for piece in range(answer.pieces + 1):
+                    self.remove(f"o.{request}.{piece}")
+                answer.frames[:] = pack(b"f", 0, [b"%d" % error.errno, error.strerror.encode()])
+                answer.pieces, ends = 0, True
+        if ends and answer.pieces:
+            self.complete(answer, b"@%d" % answer.pieces)
+        elif ends:
+            self.complete(answer, b"=" + binascii.b2a_base64(answer.frames, newline=False))
+            answer.frames.clear()
 
     def complete(self, answer, line):
         answer.line = line
-        for slot in answer.slots:
+        for slot in self.slots_of(answer):
+            del self.waiting[slot]
             self.deliver(slot, line)
-        answer.slots.clear()
 
     def spool(self, number, answer):
         self.work_as_root()
-        while answer.frames:
-            piece = binascii.b2a_base64(answer.frames[:PIECE])
-            del answer.frames[:PIECE]
-            with open(os.path.join(self.folder, f"o.{number}.{answer.pieces}"), "wb") as file:
-                file.write(piece)
-            answer.pieces += 1
-        self.work_as_user()
+        try:
+            while answer.frames:
+                piece = binascii.b2a_base64(answer.frames[:PIECE])
+                with open(os.path.join(self.folder, f"o.{number}.{answer.pieces}"), "wb") as file:
+                    file.write(piece)
+                del answer.frames[:PIECE]
+                answer.pieces += 1
+        finally:
+            self.work_as_user()
 
     def deliver(self, slot, line):
         self.work_as_root()
@@ -206,10 +229,17 @@ class Doors(agent.Agent):
         os.write(self.doors[slot], line + b"\n")
 
     def forget(self, number):
-        self.work_as_root()
         for piece in range(self.answers.pop(number).pieces):
-            os.unlink(os.path.join(self.folder, f"o.{number}.{piece}"))
-        self.work_as_user()
+            self.remove(f"o.{number}.{piece}")
+
+    def remove(self, name):
+        self.work_as_root()
+        try:
+            os.unlink(os.path.join(self.folder, name))
+        except FileNotFoundError:
+            pass
+        finally:
+            self.work_as_user()
 
     # --- the loop ----------------------------------------------------------------------------------------------------
 
@@ -223,6 +253,11 @@ class Doors(agent.Agent):
     def on_time(self, now):
         super().on_time(now)
         self.streams.on_time(now)
+
+
+def is_whole(request):
+    inbox = bytearray(request)
+    return bool(list(frames(inbox))) and not inbox
 
 
 def main():
