@@ -10,6 +10,7 @@ import signal
 import sys
 
 from codeenv.sandbox import make_provider
+from codeenv.sandbox.api import SandboxSpec
 
 from .profiles import PROFILES, Conduct
 from .server import Gateway
@@ -21,9 +22,12 @@ async def main() -> None:
     parser.add_argument("--provider", default="bubblewrap")
     parser.add_argument("--profile", choices=PROFILES, default="newest")
     parser.add_argument("--poll", type=float, default=0.0, help="seconds between the server's looks at a command")
+    parser.add_argument("--packages", nargs="*", default=[], help="Python packages that every box has")
     arguments = parser.parse_args()
     conduct = Conduct(profile=PROFILES[arguments.profile], inline_poll=arguments.poll)
-    async with Gateway(provider=make_provider(arguments.provider), conduct=conduct, port=arguments.port) as gateway:
+    spec = SandboxSpec(packages=tuple(arguments.packages))
+    provider = make_provider(arguments.provider)
+    async with Gateway(provider=provider, spec=spec, conduct=conduct, port=arguments.port) as gateway:
         print(json.dumps({"host": gateway.host, "port": gateway.port, "token": gateway.token}), flush=True)
         loop, ended = asyncio.get_running_loop(), asyncio.Event()
         for number in (signal.SIGINT, signal.SIGTERM):

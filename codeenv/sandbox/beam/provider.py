@@ -14,6 +14,7 @@ from typing import Any, Literal
 import anyio
 import anyio.to_thread
 from anyio.lowlevel import RunVar
+from pydantic import ConfigDict, validate_call
 
 from codeenv.sandbox.api import (
     Capabilities,
@@ -57,6 +58,7 @@ class BeamProvider:
 
     name = "beam"
 
+    @validate_call(config=ConfigDict(hide_input_in_errors=True))
     def __init__(
         self,
         *,
