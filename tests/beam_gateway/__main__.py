@@ -6,8 +6,11 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import os
 import signal
-import sys
+import threading
+from collections.abc import Callable
+from functools import partial
 
 from codeenv.sandbox import make_provider
 from codeenv.sandbox.api import SandboxSpec
@@ -16,23 +19,29 @@ from .profiles import PROFILES, Conduct
 from .server import Gateway
 
 
+def watch(ended: Callable[[], None]) -> None:
+    while os.read(0, 4096):
+        pass
+    ended()
+
+
 async def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--port", type=int, default=0)
     parser.add_argument("--provider", default="bubblewrap")
     parser.add_argument("--profile", choices=PROFILES, default="newest")
-    parser.add_argument("--poll", type=float, default=0.0, help="seconds between the server's looks at a command")
     parser.add_argument("--packages", nargs="*", default=[], help="Python packages that every box has")
+    parser.add_argument("--conduct", type=json.loads, default={}, help="fields of Conduct, as JSON")
     arguments = parser.parse_args()
-    conduct = Conduct(profile=PROFILES[arguments.profile], inline_poll=arguments.poll)
+    conduct = Conduct(profile=PROFILES[arguments.profile], **arguments.conduct)
+    loop, ended = asyncio.get_running_loop(), asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, ended.set)
+    threading.Thread(target=watch, args=(partial(loop.call_soon_threadsafe, ended.set),), daemon=True).start()
     spec = SandboxSpec(packages=tuple(arguments.packages))
     provider = make_provider(arguments.provider)
     async with Gateway(provider=provider, spec=spec, conduct=conduct, port=arguments.port) as gateway:
         print(json.dumps({"host": gateway.host, "port": gateway.port, "token": gateway.token}), flush=True)
-        loop, ended = asyncio.get_running_loop(), asyncio.Event()
-        for number in (signal.SIGINT, signal.SIGTERM):
-            loop.add_signal_handler(number, ended.set)
-        loop.run_in_executor(None, sys.stdin.buffer.read).add_done_callback(lambda _: ended.set())
         await ended.wait()
 
 

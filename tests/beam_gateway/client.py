@@ -35,6 +35,7 @@ class Client:
         await self.channel.close()
 
     async def __call__(self, rpc: str, *, timeout: float = 30.0, token: str | None = None, **fields: Any) -> Any:
+        """The answer of a unary call. :raises grpc.aio.AioRpcError: its status is not OK."""
         stem = rpc.replace("TTL", "Ttl")
         stem = f"Pod{stem}" if stem.startswith("Sandbox") else stem
         service, module = next((name, each) for name, each in SERVICES.items() if hasattr(each, f"{stem}Request"))
@@ -42,6 +43,15 @@ class Client:
         call = self.channel.unary_unary(f"/{service}/{rpc}", request.SerializeToString, response.FromString)
         metadata = (("authorization", f"Bearer {token or self._gateway.token}"),)
         return await call(request(**fields), metadata=metadata, timeout=timeout)
+
+    async def build(self, **fields: Any) -> list[Any]:
+        """All that a build of an image answers."""
+        request, response = message_class(image.BuildImageRequest), message_class(image.BuildImageResponse)
+        call = self.channel.unary_stream(
+            "/image.ImageService/BuildImage", request.SerializeToString, response.FromString
+        )
+        metadata = (("authorization", f"Bearer {self._gateway.token}"),)
+        return [answer async for answer in call(request(**fields), metadata=metadata, timeout=30.0)]
 
     async def stub(self, **fields: Any) -> str:
         """The id of a new stub, of boxes that live for ten minutes unless told otherwise."""

@@ -22,9 +22,11 @@ async def lasting(anyio_backend: Any) -> AsyncIterator[tuple[Gateway, Client, st
 
 @pytest.fixture
 async def gateway(lasting: tuple[Gateway, Client, str]) -> AsyncIterator[Gateway]:
-    """One gateway for all tests, with nothing wrong with it but that it is less patient than a real one."""
+    """One gateway for all tests, as a real one but that it waits less for boxes and longer for commands."""
     gateway = lasting[0]
-    gateway.conduct = Conduct(exec_connect=0.1, address_wait=0.1, manager_wait=0.1, connect_ready=5.0, ttl_check=0.05)
+    gateway.conduct = Conduct(
+        exec_connect=0.1, address_wait=0.1, manager_wait=0.1, ttl_check=0.05, inline_wait=30.0, connect_ready=30.0
+    )
     yield gateway
     gateway.faults.clear()
     gateway.conduct = Conduct()

@@ -22,10 +22,10 @@ class Fault:
     """How many calls go unharmed first."""
     when: Callable[[Any], bool] = lambda request: True
     """Which requests."""
-    delay: float = 0.0
-    """Seconds until anything happens."""
     after: bool = False
-    """What follows comes when the request has taken effect, else instead of the effect."""
+    """What follows comes when the request has taken effect, else before it, or instead."""
+    delay: float = 0.0
+    """Seconds. An effect that is late takes place also if the caller has left."""
     copies: int = 1
     """How often a request takes effect, as where a proxy delivers it twice; the last answer counts."""
     die: int | None = None
@@ -82,21 +82,24 @@ class Faults:
 async def suffer(
     fault: Fault,
     request: Any,
-    effect: Callable[[Any], Awaitable[Any]],
+    effect: Callable[[Any, float], Awaitable[Any]],
     answer: Callable[..., Any],
     context: grpc.aio.ServicerContext[Any, Any],
     die: Callable[[str, int], Awaitable[None]],
 ) -> Any:
-    """Answer a call that meets a fault."""
-    await asyncio.sleep(fault.delay)
+    """Answer a call that meets a fault. `effect` takes the request and how late it is to be."""
     result = None
+    if fault.replaces:
+        await asyncio.sleep(fault.delay)
     if fault.die is not None and not fault.after:
         await die(getattr(request, "container_id", ""), fault.die)
     if not fault.replaces:
         for _ in range(fault.copies):
-            result = await effect(request)
-    if fault.die is not None and fault.after:
-        await die(getattr(request, "container_id", "") or getattr(result, "container_id", ""), fault.die)
+            result = await effect(request, 0.0 if fault.after else fault.delay)
+    if fault.after:
+        await asyncio.sleep(fault.delay)
+        if fault.die is not None:
+            await die(getattr(request, "container_id", "") or getattr(result, "container_id", ""), fault.die)
     if fault.answer is not None:
         result = answer(**fault.answer)
     if fault.status is not None:

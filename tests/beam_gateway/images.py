@@ -67,10 +67,11 @@ class Store:
 
     def image_id(self, request: Message) -> str:
         """The id of what a request describes, or names: the same for equal descriptions."""
-        aside = ("force_rebuild", "existing_image_creds")
-        fields = {field.name: value for field, value in request.ListFields() if field.name not in aside}
+        fields = {field.name: value for field, value in request.ListFields()}
         if fields.get("image_id"):
             return fields["image_id"]
+        for name in ("image_id", "force_rebuild", "existing_image_creds"):  # no part of what it describes
+            fields.pop(name, None)
         text = repr([(name, _plain(fields[name])) for name in sorted(fields)])
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 

@@ -135,9 +135,13 @@ class Gateway:
         return grpc.method_handlers_generic_handler(name, handlers)
 
     def _answering(self, rpc: str, method: Callable[..., Any], answer: Any) -> Callable[..., Any]:
-        async def effect(request: Any) -> Any:
+        async def late(request: Any, seconds: float) -> Any:
+            await asyncio.sleep(seconds)
+            return await method(request, answer)
+
+        async def effect(request: Any, seconds: float = 0.0) -> Any:
             # A caller that leaves takes nothing back.
-            return await asyncio.shield(self.do(method(request, answer)))
+            return await asyncio.shield(self.do(late(request, seconds) if seconds else method(request, answer)))
 
         async def call(request: Any, context: Context) -> Any:
             if not await self._admits(rpc, context):
@@ -149,7 +153,7 @@ class Gateway:
         return call
 
     def _streaming(self, rpc: str, method: Callable[..., Any], answer: Any) -> Callable[..., Any]:
-        async def nothing(_: Any) -> None: ...
+        async def nothing(*_: Any) -> None: ...
 
         async def call(request: Any, context: Context) -> AsyncIterator[Any]:
             await self._admits(rpc, context)

@@ -48,16 +48,30 @@ ECHO = "sh -c 'echo >> ran'"
         ({"hang": True}, LATE, 0),
         ({"hang": True, **AFTER}, LATE, 1),
         ({"copies": 2, "status": UNAVAILABLE, **AFTER}, UNAVAILABLE, 2),
-        ({"delay": 60.0}, LATE, 0),
+        ({"delay": 600.0}, LATE, 0),
+        ({"delay": 600.0, **AFTER}, LATE, 1),
+        ({"delay": 1.1}, LATE, 1),
     ],
-    ids=["before", "after", "unimplemented", "hang-before", "hang-after", "twice-and-lost", "slow"],
+    ids=[
+        "before",
+        "after",
+        "unimplemented",
+        "hang-before",
+        "hang-after",
+        "twice-and-lost",
+        "slow-before",
+        "slow-after",
+        "late",
+    ],
 )
 async def test_a_call_that_gets_no_answer(
     gateway: Gateway, client: Client, box: str, fields: dict[str, Any], code: grpc.StatusCode, ran: int
 ) -> None:
     fault = gateway.faults.add("SandboxExec", **fields)
-    error = await fails(client.exec(box, ECHO, timeout=1.0))
-    assert (error.code(), fault.hits) == (code, 1)
+    error = await fails(client.exec(box, ECHO, timeout=1.0 if code == LATE else 30.0))
+    assert error.code() == code
+    while await lines(client, box) < ran:
+        await asyncio.sleep(0.02)
     assert await lines(client, box) == ran
     assert fault.hits == 1
 
@@ -99,8 +113,8 @@ async def test_a_create_whose_answer_is_lost(gateway: Gateway, client: Client, a
 
 async def test_a_caller_that_leaves_takes_nothing_back(gateway: Gateway, client: Client, box: str) -> None:
     assert (await fails(client.exec(box, "sh -c 'sleep 0.3; echo >> ran'", timeout=0.1))).code() == LATE
-    await asyncio.sleep(0.5)
-    assert await lines(client, box) == 1
+    while not await lines(client, box):
+        await asyncio.sleep(0.02)
 
 
 @pytest.mark.parametrize(
@@ -130,9 +144,9 @@ async def test_a_box_that_dies_as_it_is_made(gateway: Gateway, client: Client) -
 
 
 async def test_what_is_said_of_a_box_that_is_gone(gateway: Gateway, client: Client) -> None:
-    gateway.conduct.connect_ready = 0.1
     gone = await client.box()
     await gateway.kill(gone, STOPPED_BY_USER)
+    gateway.conduct.connect_ready = 0.1
     unreachable = "Failed to connect to sandbox"
     assert (await client.exec(gone, "true")).error_msg == unreachable
     for rpc in ("SandboxStdout", "SandboxKill", "SandboxListFiles", "SandboxUpdateTTL", "SandboxConnect"):
@@ -156,13 +170,11 @@ async def test_exit_codes_are_kept_for_a_while(gateway: Gateway, client: Client)
 async def test_a_restart_keeps_boxes_and_cuts_calls(gateway: Gateway, client: Client, box: str) -> None:
     port = gateway.port
     running = await client.exec(box, "sleep 600", wait=False)
-    gateway.conduct.inline_wait = 30.0
     cut = asyncio.create_task(client.exec(box, "sleep 5"))
     await asyncio.sleep(0.2)
     await gateway.restart(down=0.1)
     assert (await fails(cut)).code() == UNAVAILABLE
     assert gateway.port == port
-    gateway.conduct.inline_wait = 0.75
     await asyncio.wait_for(client.channel.channel_ready(), 30)
     assert (await client("SandboxStatus", container_id=box, pid=running.pid)).status == "running"
     assert (await client("SandboxKill", container_id=box, pid=running.pid)).ok
@@ -234,29 +246,44 @@ async def test_a_quota(gateway: Gateway, client: Client) -> None:
 
 
 async def test_a_create_answers_before_the_box_is_ready(gateway: Gateway, client: Client) -> None:
-    gateway.conduct.scheduling = gateway.conduct.readiness = 0.4
-    new = (await client("CreatePod", stub_id=await client.stub())).container_id
-    assert (await client("SandboxStatus", container_id=new)).status == "pending"
-    assert (await client.exec(new, "true")).error_msg == "Failed to connect to sandbox"
-    while (await client("ListContainers")).containers[-1].status == "PENDING":
+    conduct, stub, never = gateway.conduct, await client.stub(), 3600.0
+    conduct.scheduling = never
+    pending = (await client("CreatePod", stub_id=stub)).container_id
+    assert (await client("SandboxStatus", container_id=pending)).status == "pending"
+    assert (await client.exec(pending, "true")).error_msg == "Failed to connect to sandbox"
+    conduct.scheduling, conduct.readiness = 0.0, never
+    unready = (await client("CreatePod", stub_id=stub)).container_id
+    while gateway.containers[unready].status == "PENDING":
         await asyncio.sleep(0.02)
-    assert (await client("SandboxStatus", container_id=new)).status == "pending"
-    assert (await client.exec(new, "true")).error_msg == "Process manager not ready within timeout"
-    asked = await client("SandboxStatus", container_id=new, pid=1)
+    assert (await client("SandboxStatus", container_id=unready)).status == "pending"
+    assert (await client.exec(unready, "true")).error_msg == "Process manager not ready within timeout"
+    asked = await client("SandboxStatus", container_id=unready, pid=1)
     assert asked.error_msg == "Sandbox process manager is not ready"
-    gateway.conduct.manager_wait = 10.0
-    assert (await client.exec(new, "true")).done
+    conduct.scheduling = conduct.readiness = 0.2
+    conduct.exec_connect = conduct.manager_wait = 30.0
+    slow = (await client("CreatePod", stub_id=stub)).container_id
+    assert (await client.exec(slow, "true")).done
+    statuses = {each.container_id: each.status for each in (await client("ListContainers")).containers}
+    assert [statuses[each] for each in (pending, unready, slow)] == ["PENDING", "RUNNING", "RUNNING"]
 
 
 async def test_only_so_many_start_at_once(gateway: Gateway, client: Client) -> None:
-    gateway.conduct.starting_at_once, gateway.conduct.readiness = 1, 0.5
+    gateway.conduct.starting_at_once, gateway.conduct.readiness = 1, 3600.0
     stub = await client.stub()
-    made = [(await client("CreatePod", stub_id=stub)).container_id for _ in range(3)]
-    while (containers := [gateway.containers[each] for each in made])[0].status == "PENDING":
-        await asyncio.sleep(0.02)
-    assert [container.status for container in containers] == ["RUNNING", "PENDING", "PENDING"]
+    first, second, third = [(await client("CreatePod", stub_id=stub)).container_id for _ in range(3)]
+
+    async def starts(box: str) -> None:
+        while gateway.containers[box].status == "PENDING":
+            await asyncio.sleep(0.02)
+
+    await starts(first)
+    await asyncio.sleep(0.2)
+    assert gateway.containers[second].status == gateway.containers[third].status == "PENDING"
+    await gateway.kill(first, STOPPED_BY_USER)
     gateway.conduct.readiness = 0.0
-    assert all([(await client("SandboxConnect", container_id=each)).ok for each in made])
+    await starts(second)
+    await gateway.kill(second, STOPPED_BY_USER)
+    await starts(third)
 
 
 @pytest.mark.parametrize(
@@ -275,6 +302,27 @@ async def test_a_stub_that_cannot_be(client: Client) -> None:
     answer = await client("GetOrCreateStub", secrets=[{"name": "NONE"}])
     assert (answer.ok, answer.err_msg) == (False, 'Secret "NONE" does not exist in this workspace.')
     assert not (await client("CreatePod", stub_id="none")).ok
+
+
+async def test_images_are_built(gateway: Gateway, client: Client) -> None:
+    gateway.conduct.images_exist = False
+    wanted: dict[str, Any] = {"python_version": "python3.11", "env_vars": ["FROM=image"]}
+    assert not (await client("VerifyImageBuild", **wanted)).exists
+    last = (await client.build(**wanted))[-1]
+    assert (last.done, last.success) == (True, True)
+    there = await client("VerifyImageBuild", **wanted)
+    assert (there.exists, there.image_id) == (True, last.image_id)
+    assert (await client("VerifyImageBuild", image_id=last.image_id)).exists
+    made = await client.box(image_id=last.image_id)
+    assert (await client.exec(made, "printenv FROM")).stdout == "image\n"
+
+
+async def test_builds_fail(gateway: Gateway, client: Client) -> None:
+    gateway.conduct.build_fails = "no such package"
+    last = (await client.build(python_packages=["nonesuch"]))[-1]
+    assert (last.done, last.success, last.msg) == (True, False, "no such package")
+    gateway.faults.add("BuildImage", status=UNAVAILABLE, after=True)
+    assert (await fails(client.build())).code() == UNAVAILABLE
 
 
 # --- time to live ------------------------------------------------------------------------------------------------

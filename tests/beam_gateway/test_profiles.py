@@ -6,6 +6,8 @@ import asyncio
 from dataclasses import replace
 from typing import Any
 
+import grpc
+import grpc.aio
 import pytest
 
 from codeenv.sandbox.api import MiB
@@ -35,7 +37,7 @@ RUNS = -1  # the exit code of what has not ended, or so its server says
 async def test_exit_codes(
     gateway: Gateway, client: Client, box: str, profile: Profile, command: str, code: int
 ) -> None:
-    gateway.conduct.profile, gateway.conduct.inline_wait = profile, 0.3 if code == RUNS else 5.0
+    gateway.conduct.profile, gateway.conduct.inline_wait = profile, 0.3 if code == RUNS else 30.0
     answer = await client.exec(box, command)
     assert (answer.ok, answer.done) == (True, code != RUNS)
     status = await client("SandboxStatus", container_id=box, pid=answer.pid)
@@ -79,7 +81,7 @@ async def test_what_a_kill_takes(gateway: Gateway, client: Client, box: str, tre
 
 @pytest.mark.parametrize("waits", [False, True], ids=["ends", "runs-on"])
 async def test_a_command_whose_child_holds_its_output(gateway: Gateway, client: Client, box: str, waits: bool) -> None:
-    gateway.conduct.profile, gateway.conduct.inline_wait = Profile(waits_for_output=waits), 0.5
+    gateway.conduct.profile, gateway.conduct.inline_wait = Profile(waits_for_output=waits), 0.3 if waits else 30.0
     answer = await client.exec(box, "sh -c 'sleep 600 & echo $!'")
     assert answer.done != waits
     said = answer.stdout or (await client("SandboxStdout", container_id=box, pid=answer.pid)).stdout
@@ -98,8 +100,9 @@ async def test_an_old_server_heeds_no_wait(gateway: Gateway, client: Client, box
 
 
 async def test_the_server_waits_only_so_long(gateway: Gateway, client: Client, box: str) -> None:
-    gateway.conduct.inline_wait, gateway.conduct.inline_poll = 0.2, 0.02
+    gateway.conduct.inline_poll = 0.02
     assert (await client.exec(box, "true")).done
+    gateway.conduct.inline_wait = 0.2
     answer = await client.exec(box, "sh -c 'sleep 0.5; exit 4'")
     assert (answer.ok, answer.done, answer.exit_code) == (True, False, 0)
     assert await client.ended(box, answer.pid) == 4
@@ -214,6 +217,9 @@ async def test_a_file_above_a_message(gateway: Gateway, client: Client, box: str
     assert "ResourceExhausted" in whole.error_msg
     part = await client("SandboxDownloadFile", container_id=box, container_path="big", length=4 * MiB)
     assert len(part.data) == 4 * MiB
+    with pytest.raises(grpc.aio.AioRpcError) as caught:
+        await client("SandboxUploadFile", container_id=box, container_path="big", data=bytes(size))
+    assert caught.value.code() == grpc.StatusCode.RESOURCE_EXHAUSTED
 
 
 @pytest.mark.parametrize("name", PROFILES)

@@ -32,7 +32,7 @@ def gateway() -> Iterator[None]:
 
     sys.excepthook = hook  # the SDK takes it
     terminal._console.quiet = terminal._error_console.quiet = True
-    command = [sys.executable, "-m", "tests.beam_gateway", "--port", "0"]
+    command = [sys.executable, "-m", "tests.beam_gateway", "--conduct", '{"images_exist": false}']
     with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdout
         assert process.stdin
@@ -194,6 +194,22 @@ def test_an_image_of_a_box_starts_another(instance: Any, make: Any) -> None:
     other = make(image=Image.from_id(instance.create_image_from_filesystem()))
     assert other.fs.read_text("kept") == "yes"
     assert other.stub_id != instance.stub_id
+
+
+def test_an_image_is_built_once(make: Any) -> None:
+    from beta9 import Image
+
+    image = Image(python_version="python3.12", python_packages=["attrs==25.1"]).add_commands(["true"])
+    assert not image.exists()[0]
+    assert make(image=image).process.run_code("print(3)").stdout == "3\n"
+    assert image.exists()[0]
+
+
+def test_a_box_with_a_volume_and_no_network(make: Any) -> None:
+    from beta9 import Volume
+
+    made = make(volumes=[Volume(name="data", mount_path="./data")], block_network=True)
+    assert made.process.run_code("print(4)").stdout == "4\n"
 
 
 def test_an_image_that_is_not_there(make: Any) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from beta9.clients import types
 
 from .messages import message_class
-from .pods import Answer
+from .reach import Answer
 
 if TYPE_CHECKING:
     from .server import Gateway
@@ -80,7 +80,9 @@ class Images:
             yield answer(msg=conduct.build_fails, done=True, success=False)
             return
         self._gateway.store.built(image_id, list(request.env_vars))
-        yield answer(msg="Build completed successfully\n", done=True, success=True, image_id=image_id)
+        built = answer(msg="Build completed successfully\n", done=True, success=True, image_id=image_id)
+        built.python_version = request.python_version
+        yield built
 
 
 class Volumes:
