@@ -24,9 +24,11 @@ from codeenv.sandbox.api import (
     SandboxSpec,
     UnsupportedSpec,
 )
+from codeenv.sandbox.beam import image_cache
 from codeenv.sandbox.beam.container import Container
 from codeenv.sandbox.beam.gateway import Gateway, Refused, Unreachable, gateway_of
 from codeenv.sandbox.beam.lease import Leases, lease_of
+from codeenv.sandbox.beam.records import record_of
 from codeenv.sandbox.beam.sandbox import BeamSandbox
 from codeenv.sandbox.beam.sdk import Account, Blueprint, find_account, make_stub
 
@@ -126,6 +128,13 @@ class BeamProvider:
 
     def check(self, spec: SandboxSpec) -> None:
         """Have Beam prepare the image and the stub. Blocks, for minutes while an image is built."""
+        if spec.image and spec.image.startswith("id:") and spec.packages:
+            missing = image_cache.lacking(spec.image, spec.packages)
+            if missing is None:
+                logger.warning("sandbox: image %s must have %s", spec.image, ", ".join(spec.packages))
+            elif missing:
+                text = f"image {spec.image} lacks {', '.join(missing)}: give `codeenv image build` --requirement"
+                raise UnsupportedSpec(text)
         self._stub(spec)
 
     def _blueprint(self, spec: SandboxSpec) -> Blueprint:
@@ -165,10 +174,26 @@ class BeamProvider:
             await box.close()
 
     async def open(self, spec: SandboxSpec) -> Sandbox:
-        started = time.monotonic()
         stub = self._stubs.get(self._blueprint(spec)) or await anyio.to_thread.run_sync(
             self._stub, spec, abandon_on_cancel=True
         )
+        return await self._open(spec, stub)
+
+    @asynccontextmanager
+    async def bare(self, spec: SandboxSpec) -> AsyncGenerator[tuple[Container, str]]:
+        """A container without our agent, of a stub of its own, and the stub's id: for what is made into an image. As
+        `create`, it is gone after the block. :raises UnsupportedSpec: it would hold what no image may."""
+        if self._secrets:
+            raise UnsupportedSpec("secrets would be kept in the image: leave the sandbox setting 'secrets' out")
+        stub = await anyio.to_thread.run_sync(make_stub, self.account, self._blueprint(spec), abandon_on_cancel=True)
+        box = await self._open(spec, stub, bare=True)
+        try:
+            yield box.container, stub
+        finally:
+            await box.close()
+
+    async def _open(self, spec: SandboxSpec, stub: str, *, bare: bool = False) -> BeamSandbox:
+        started = time.monotonic()
         run = self._runs.get(None)
         if run is None:
             run = _Run(self.account, self._at_once, self._lease_seconds)
@@ -185,14 +210,16 @@ class BeamProvider:
                 raise
             try:
                 run.leases.add(box)
-                facts = await box.start()
-                self._look_at(facts.exposes_token)
+                if not bare:
+                    facts = await box.start()
+                    self.look_at(facts.exposes_token)
             except BaseException:
                 await box.close()
                 raise
             return box
 
-    def _look_at(self, exposes_token: bool) -> None:
+    def look_at(self, exposes_token: bool) -> None:
+        """:raises SandboxError: such a box is not to be used."""
         if not exposes_token or self._token_in_box == "allow":
             return
         text = (
@@ -218,6 +245,7 @@ class _Run:
         self._creates: dict[str, int] = {}  # stub -> creates under way
         self._known: set[str] = set()  # ids of containers
         self._in_doubt: set[str] = set()  # stubs of creates whose reply never came
+        self._record = record_of(account)
 
     async def enter(self) -> Gateway:
         async with self._entering:
@@ -255,6 +283,7 @@ class _Run:
             delay = min(15.0, delay * 2)
 
     async def _ask(self, gateway: Gateway, stub: str) -> Any:
+        self._record.will_make(stub)
         self._creates[stub] = self._creates.get(stub, 0) + 1
         reply: Any = None
         try:
@@ -262,11 +291,13 @@ class _Run:
                 reply = await gateway.call("CreatePod", stub_id=stub, seconds=CREATE_RPC_SECONDS, patience=0.0)
             if reply.container_id:
                 self._known.add(str(reply.container_id))
+                self._record.made(str(reply.container_id))
             return reply
         except Refused:
             raise
         except BaseException:
             self._in_doubt.add(stub)
+            self._record.made(stub)
             raise
         finally:
             self._creates[stub] -= 1
@@ -288,6 +319,7 @@ class _Run:
                     logger.info("sandbox: stopping %s, which was made without a reply", container.container_id)
                     await gateway.call("StopContainer", container_id=container.container_id)
             self._in_doubt.discard(stub)
+            self._record.ended(stub)
         except (Refused, Unreachable) as error:
             logger.warning("sandbox: boxes may be left until their lease is over: %s", error)
 
@@ -301,6 +333,8 @@ class _Run:
                 logger.warning("sandbox %s: Beam did not stop it: %s", container.id, reply.error_msg)
             elif reply.ok and not await self._is_going(container):
                 logger.warning("sandbox %s: Beam has been told to stop it and still calls it running", container.id)
+            else:
+                self._record.ended(container.id)
         except (Refused, Unreachable) as error:
             logger.warning("sandbox %s: it may live on until its lease is over: %s", container.id, error)
         finally:

@@ -11,10 +11,11 @@ import threading
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from codeenv.sandbox.api import SandboxError, UnsupportedSpec
+from codeenv.sandbox.api import SandboxError, SandboxUnavailable, UnsupportedSpec
 
 os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # as the SDK has it: gRPC would write of each lost connection to stderr
 _lock = threading.RLock()  # the SDK's channel and terminal are the whole process's
@@ -26,7 +27,7 @@ NOT_SET_UP = (
 )
 
 
-class NoAccount(SandboxError):
+class NoAccount(SandboxUnavailable):
     """Nothing says which account to use."""
 
 
@@ -117,9 +118,7 @@ def find_account(host: str | None = None, port: int | None = None, token: str | 
             sys.stdin = stdin
     if not (token or context.token):
         raise NoAccount("the Beam account in use has no token: run `beam login` or set BEAM_TOKEN", stage="probe")
-    return Account(
-        host or str(context.gateway_host), port or int(context.gateway_port), token or str(context.token)
-    )
+    return Account(host or str(context.gateway_host), port or int(context.gateway_port), token or str(context.token))
 
 
 def _has_credentials() -> bool:
@@ -192,10 +191,11 @@ def _image(blueprint: Blueprint) -> Any:
 
 def message_types(service: str) -> Mapping[str, Any]:
     """The SDK's message classes of `pod`, `gateway`, `image`, by name."""
+    name = f"beta9.clients.{service}"
+    if name in sys.modules:  # no lock: event loops come here, and whoever has it may be building an image
+        return vars(import_module(name))
     with _quiet():
-        from importlib import import_module
-
-        return vars(import_module(f"beta9.clients.{service}"))
+        return vars(import_module(name))
 
 
 __all__: Sequence[str] = ("Account", "Blueprint", "NoAccount", "find_account", "make_stub", "message_types")
