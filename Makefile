@@ -37,6 +37,8 @@ bench: $(READY)
 	$(BIN)/python benchmarks/episodes.py
 	$(BIN)/python benchmarks/validate.py
 	$(BIN)/python benchmarks/functions.py
+	$(BIN)/python benchmarks/stdio.py
+	$(BIN)/python benchmarks/beam.py
 
 clean:
 	rm -rf $(VENV) dist build .pytest_cache .ruff_cache .hypothesis outputs

@@ -72,10 +72,20 @@ def provider_or_skip(name: str) -> SandboxProvider:
     return make_provider(name)
 
 
+MAIN_ROAD = {"test_episode", "test_shell", "test_tools"}
+"""Modules whose every test that names a sandbox runs on both backends that isolate."""
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    module = metafunc.module.__name__.rpartition(".")[2]
+    if "provider" in metafunc.fixturenames and module in MAIN_ROAD:
+        metafunc.parametrize("provider", ["bubblewrap", "beam"], indirect=True)
+
+
 @pytest.fixture
-def provider() -> SandboxProvider:
-    """The real, isolating backend."""
-    return provider_or_skip("bubblewrap")
+def provider(request: pytest.FixtureRequest) -> SandboxProvider:
+    """A real, isolating backend: the embedded default, or the one that a test is parametrised with."""
+    return provider_or_skip(getattr(request, "param", "bubblewrap"))
 
 
 @pytest.fixture(params=BACKENDS)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -123,7 +124,20 @@ class Watching:
 
     @property
     def alive(self) -> int:
-        return sum(os.path.exists(f"/proc/{box.pid}") for box in self.boxes)
+        return sum(is_alive(box) for box in self.boxes)
+
+
+async def destroy(box: Any) -> None:
+    """Behind its owner's back."""
+    if hasattr(box, "pid"):
+        os.kill(box.pid, signal.SIGKILL)
+    else:
+        assert (await box.container.gateway.call("StopContainer", container_id=box.container.id)).ok
+
+
+def is_alive(box: Any) -> bool:
+    """Of one that runs elsewhere, whether it counts as closed: its gateway's own tests look at what is left there."""
+    return os.path.exists(f"/proc/{box.pid}") if hasattr(box, "pid") else not box._closed
 
 
 @asynccontextmanager

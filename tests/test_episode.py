@@ -3,8 +3,6 @@
 # ruff: noqa: E501 - tables: one case a line
 from __future__ import annotations
 
-import os
-import signal
 import time
 from typing import Any, cast
 
@@ -16,10 +14,11 @@ from codeenv.episode import Episode, EpisodeSettings
 from codeenv.graders import PytestGrader
 from codeenv.grading import KINDS
 from codeenv.sandbox.api import SandboxError, SandboxExpired, SandboxLost, SandboxProvider
+from codeenv.sandbox.metered import Metered
 from codeenv.sources import load_tasks
 from codeenv.text_protocol import write
 from codeenv.tools import ToolCall
-from tests.episodes import TEST_ADD, Watching, playing, pytest_task
+from tests.episodes import TEST_ADD, Watching, destroy, playing, pytest_task
 
 pytestmark = pytest.mark.anyio
 FIX = {"path": "adding.py", "old_text": "abs(a) + abs(b)", "new_text": "a + b"}
@@ -180,7 +179,7 @@ async def test_the_ttl_is_the_backstop(watching: Watching, monkeypatch: pytest.M
     async with playing(watching, ttl_seconds=10) as player:
         player.episode._deadline += 100
         monkeypatch.setattr(watching.boxes[0], "_created", watching.boxes[0]._created - 10)
-        os.kill(watching.boxes[0].pid, signal.SIGKILL)
+        await destroy(watching.boxes[0])
         first, second = await player.episode.turn(
             [ToolCall("bash", {"command": "ls"}), ToolCall("bash", {"command": "ls"})]
         )
@@ -211,7 +210,7 @@ async def test_a_tasks_own_command_limit(provider: SandboxProvider) -> None:
 
 async def test_a_lost_box_is_a_sandbox_error_with_stage_and_seconds(watching: Watching) -> None:
     async with playing(watching) as player:
-        os.kill(watching.boxes[0].pid, signal.SIGKILL)
+        await destroy(watching.boxes[0])
         with pytest.raises(SandboxLost) as raised:
             await player.bash("ls")
         assert raised.value.stage == "exec"
@@ -233,7 +232,7 @@ async def test_a_graders_box_that_is_lost_is_a_sandbox_error(watching: Watching)
             while len(watching.boxes) < 2:
                 await anyio.sleep(0.05)
             await anyio.sleep(0.5)
-            os.kill(watching.boxes[1].pid, signal.SIGKILL)
+            await destroy(watching.boxes[1])
 
         group.start_soon(kill_the_second)
         with pytest.raises(SandboxError) as raised:
@@ -347,6 +346,22 @@ async def test_the_tally(provider: SandboxProvider) -> None:
         assert tally.observation_tokens > 10
         assert tally.create_seconds > 0
         assert 0.2 < tally.exec_seconds < tally.grade_seconds + 5
+        assert tally.box_seconds > tally.create_seconds + tally.exec_seconds
+
+
+async def test_seconds_of_boxes_are_those_of_all_boxes(provider: SandboxProvider) -> None:
+    lived: list[float] = []
+    metered = Metered(provider, lived.append)
+    async with playing(metered) as player:
+        before = player.episode.tally.box_seconds
+        await player.call("run_tests")
+        graded = player.episode.tally.box_seconds
+        assert before == 0.0 < graded == pytest.approx(sum(lived), abs=0.1)
+        await player.finish()
+        await player.episode.close()
+        assert len(lived) == 2  # each grading's; the policy's own is `open`ed
+        own = player.episode.tally.box_seconds - sum(lived)
+        assert player.episode.tally.create_seconds < own
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from codeenv.grading import command as command_kind
 from codeenv.grading import functions as functions_kind
 from codeenv.grading import pytest as pytest_kind
 from codeenv.grading import stdio as stdio_kind
-from codeenv.grading.boxes import Boxes
+from codeenv.grading.boxes import FAR_AWAY, Boxes
 from codeenv.grading.report import Report
 from codeenv.grading.verdict import Outcome, TestResult, Verdict
 from codeenv.grading.workspace import judged_workspace, workspace_of
@@ -90,7 +90,8 @@ async def grade(
     if room > spec.disk_mb * MiB:
         # Full of holes or hard links, it takes more room in a fresh box than where it was made: the policy's doing.
         return Verdict(outcome="failed", reason=f"the workspace takes {room} bytes, more than the box's disk")
-    spec = spec.model_copy(update={"ttl_seconds": task.grader.timeout + GRADING_RESERVE})
+    longest = task.grader.timeout * (1 if provider.capabilities.shares_host else 1 + FAR_AWAY)
+    spec = spec.model_copy(update={"ttl_seconds": longest + GRADING_RESERVE})
     allowed = 1 + (retries if task.grader.retries is None else task.grader.retries)
     attempts, solved = 0, False
     report = Report(1, ())

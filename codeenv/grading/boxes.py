@@ -9,6 +9,9 @@ from dataclasses import dataclass
 from codeenv.sandbox.api import Sandbox, SandboxProvider, SandboxSpec
 from codeenv.sandbox.archive import Archive
 
+FAR_AWAY = 3.0
+"""How many times its timeout a grading may take besides, for the way to boxes that are not on this host."""
+
 
 @dataclass(frozen=True)
 class Boxes:

@@ -4,7 +4,10 @@ never holds an expected output, and no input but that of the case that runs."""
 from __future__ import annotations
 
 import time
+from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
+
+import anyio
 
 from codeenv.graders import StdioGrader
 from codeenv.grading.boxes import Boxes
@@ -78,12 +81,22 @@ class _Bench:
     async def _state(self, box: Sandbox) -> object:
         """All that a command can leave behind in the box, whose processes are ended first."""
         shared = self._boxes.provider.capabilities.isolation != "none"  # else /dev/shm and the like are the host's
-        try:
-            files = [await box.export(stop_processes=True), await box.export(box.scratch)]
-            files += [await box.export("/dev/shm")] if shared else []
-            return files, [await box.read_file(path) for path in SHARED_MEMORY if shared]
-        except (ExportTooLarge, OSError):
-            return object()  # too much to look at: like nothing else
+        found: dict[str, object] = {}
+
+        async def look(path: str, read: Callable[[str], Awaitable[object]]) -> None:
+            try:
+                found[path] = await read(path)
+            except (ExportTooLarge, OSError):
+                found[path] = object()  # too much to look at: like nothing else
+
+        await look(box.workdir, lambda path: box.export(path, stop_processes=True))
+        async with anyio.create_task_group() as group:
+            group.start_soon(look, box.scratch, box.export)
+            if shared:
+                group.start_soon(look, "/dev/shm", box.export)
+                for path in SHARED_MEMORY:
+                    group.start_soon(look, path, box.read_file)
+        return found
 
 
 def _fault(done: ExecResult, expected: bytes, grader: StdioGrader) -> str:

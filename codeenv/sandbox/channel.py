@@ -1,17 +1,19 @@
 """Our end of a local box's control socket: many requests at once over one stream, without a task of our own.
 
-Whoever waits for an answer reads the socket when nobody else does, and hands out what belongs to others. So a
-box needs no background task, may be used from any coroutine, and a cancelled reader leaves a whole stream behind.
+The event loop watches the socket from the first request to the end, and what arrives is handed out in its callback: a
+box needs no background task, may be used from any coroutine, and a cancelled caller leaves a whole stream behind.
+`anyio.wait_readable` would ask the kernel anew for every answer.
 """
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import os
 import socket
 import sys
 from collections import deque
-from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Sequence
+from collections.abc import AsyncGenerator, Callable, Generator, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
 
 import anyio
@@ -33,12 +35,16 @@ class Answer:
         self.result: list[bytes] | None = None
         self.error: OSError | None = None
         self.stream: socket.socket | None = None
-        self.wake = anyio.Event()
-        self.waiting = 0  # how many coroutines
+        self.waiting: set[asyncio.Future[None]] = set()  # plain futures, as this is a hot path
 
     @property
     def done(self) -> bool:
         return self.result is not None or self.error is not None
+
+    def wake(self) -> None:
+        for future in self.waiting:
+            if not future.done():
+                future.set_result(None)
 
 
 def _raise(answer: Answer, path: str) -> None:
@@ -53,8 +59,8 @@ class Channel:
         self._inbox = bytearray()
         self._answers: dict[int, Answer] = {}
         self._next = 0
-        self._reading = False
-        self._watches = 0
+        self._loop: asyncio.AbstractEventLoop | None = None  # that watches the socket
+        self._writers = 0  # that wait for it
         self._sending = anyio.Lock()
         self._outbox = bytearray()
         self._descriptors: deque[int | None] = deque()  # received, each for the next frame of kind "s"; None: lost
@@ -108,10 +114,7 @@ class Channel:
 
     async def ended(self, answer: Answer) -> None:
         """Wait for the end of what `streaming` began. :raises SandboxLost: the box is gone."""
-        try:
-            await self._wait(answer)
-        finally:
-            self._pass_on()
+        await self._wait(answer)
 
     async def tell(self, kind: bytes, number: int) -> None:
         """Send a frame without fields about a request that is under way."""
@@ -128,16 +131,14 @@ class Channel:
 
     def close(self) -> None:
         """At once; the agent sees the end of its input and takes the box down, and whoever waits here is woken."""
-        self.closed = True
         with suppress(OSError):
             self._sock.shutdown(socket.SHUT_RDWR)
-        for answer in self._answers.values():
-            answer.wake.set()
+        self._end()
 
     async def release(self) -> None:
         """Give the descriptor back, once closed. Not before the last that waits on it has left: its number may go to
         another descriptor at once, whose watch would then be ended with theirs."""
-        while self._watches:
+        while self._writers:
             await anyio.lowlevel.checkpoint()
         self._sock.close()
         for descriptor in self._descriptors:
@@ -154,9 +155,10 @@ class Channel:
     async def _send(self, data: bytes) -> None:
         # The outbox outlives a cancelled sender: half a frame on the wire would garble every later one.
         self._outbox += data
-        async with self._sending:
-            while not self._flush():
-                await self._writable()
+        if not self._flush():
+            async with self._sending:
+                while not self._flush():
+                    await self._writable()
 
     def _flush(self) -> bool:
         while self._outbox and not self.closed:
@@ -170,24 +172,16 @@ class Channel:
         return True
 
     async def _writable(self) -> None:
-        """Wait until the agent reads on. Meanwhile somebody must read what it writes: it does one thing at a time, and
-        may be held up by an answer whose caller was cancelled."""
-        lost: SandboxLost | None = None
-        async with anyio.create_task_group() as group:
-            group.start_soon(self._drain)
-            try:
-                await self._until(anyio.wait_writable)
-            except SandboxLost as error:  # raised in here it would leave as a group
-                lost = error
-            group.cancel_scope.cancel()
-        if lost is not None:
-            raise lost
-
-    async def _drain(self) -> None:
-        self._next += 1
-        answer = Answer()
-        with self._expecting(-self._next, answer), suppress(SandboxLost):  # the sender finds out by itself
-            await self._wait(answer)  # no frame has that number: for ever
+        """Wait until the agent reads on. Meanwhile we read what it writes: it does one thing at a time, and may be held
+        up by an answer whose caller was cancelled."""
+        self._watch()
+        self._writers += 1
+        try:
+            await anyio.wait_writable(self._sock)
+        except (anyio.ClosedResourceError, ValueError, OSError) as error:
+            raise self._lost() from error
+        finally:
+            self._writers -= 1
 
     @contextmanager
     def _expecting(self, number: int, answer: Answer) -> Generator[None]:
@@ -196,54 +190,55 @@ class Channel:
             yield
         finally:
             del self._answers[number]
-            self._pass_on()
-
-    def _pass_on(self) -> None:
-        """Whoever leaves may have been the reader, or just chosen for it: another goes on. Of a lost box all hear."""
-        for other in self._answers.values():
-            if (self.closed or not self._reading) and not other.done and other.waiting:
-                other.wake.set()
-                if not self.closed:
-                    break
 
     async def _wait(self, answer: Answer, enough: Callable[[], bool] | None = None) -> None:
         enough = enough or (lambda: answer.done)
-        answer.waiting += 1
-        try:
-            while not enough():
-                if self.closed:
-                    raise self._lost()
-                if self._reading:
-                    await answer.wake.wait()
-                    answer.wake = anyio.Event()
-                    continue
-                self._reading = True
-                try:
-                    await self._receive()
-                finally:
-                    self._reading = False
-        finally:
-            answer.waiting -= 1
-
-    async def _receive(self) -> None:
-        while True:
+        while not enough():
             if self.closed:
                 raise self._lost()
+            future = self._watch().create_future()
+            answer.waiting.add(future)
             try:
-                data, ancillary, flags, _ = self._sock.recvmsg(CHUNK, ANCILLARY, socket.MSG_CMSG_CLOEXEC)
-                break
-            except BlockingIOError:
-                await self._until(anyio.wait_readable)
-            except OSError as error:  # it ended with something of ours unread
-                self.closed = True
-                raise self._lost() from error
-        if not data:
-            self.closed = True
-            raise self._lost()
+                await future
+            finally:
+                answer.waiting.discard(future)
+
+    def _watch(self) -> asyncio.AbstractEventLoop:
+        """Have the running loop watch the socket, until the end."""
+        loop = asyncio.get_running_loop()
+        if loop is not self._loop and not self.closed:
+            self._unwatch()
+            loop.add_reader(self._sock, self._receive)
+            self._loop = loop
+        return loop
+
+    def _unwatch(self) -> None:
+        if self._loop is not None:
+            if not self._loop.is_closed():
+                self._loop.remove_reader(self._sock)
+            self._loop = None
+
+    def _end(self) -> None:
+        """Of a lost box all hear."""
+        self.closed = True
+        self._unwatch()
+        for answer in self._answers.values():
+            answer.wake()
+
+    def _receive(self) -> None:
+        try:
+            data, ancillary, flags, _ = self._sock.recvmsg(CHUNK, ANCILLARY, socket.MSG_CMSG_CLOEXEC)
+        except BlockingIOError:
+            return
+        except OSError:  # it ended with something of ours unread
+            data, ancillary, flags = b"", [], 0
         for _, _, numbers in ancillary:
             self._descriptors.append(int.from_bytes(numbers[:4], sys.byteorder))
         if flags & socket.MSG_CTRUNC:  # we have no descriptor left
             self._descriptors.append(None)
+        if not data:
+            self._end()
+            return
         self._inbox += data
         for kind, number, body in frames(self._inbox):
             answer = self._answers.get(number)
@@ -261,7 +256,7 @@ class Channel:
             else:
                 code = int(fields[0])
                 answer.error = OSError(code, fields[1].decode("utf-8", "replace") or os.strerror(code or errno.EIO))
-            answer.wake.set()
+            answer.wake()
 
     def _hand_out_stream(self, answer: Answer | None) -> None:
         descriptor = self._descriptors.popleft()
@@ -274,16 +269,7 @@ class Channel:
         else:
             answer.stream = socket.socket(fileno=descriptor)
             answer.stream.setblocking(False)
-        answer.wake.set()
-
-    async def _until(self, wait: Callable[[socket.socket], Awaitable[None]]) -> None:
-        self._watches += 1
-        try:
-            await wait(self._sock)
-        except (anyio.ClosedResourceError, ValueError, OSError) as error:
-            raise self._lost() from error
-        finally:
-            self._watches -= 1
+        answer.wake()
 
     def _lost(self) -> SandboxLost:
         return SandboxLost("the sandbox is gone", stage="connection")

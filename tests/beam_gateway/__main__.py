@@ -13,7 +13,6 @@ from collections.abc import Callable
 from functools import partial
 
 from codeenv.sandbox import make_provider
-from codeenv.sandbox.api import SandboxSpec
 
 from .profiles import PROFILES, Conduct
 from .server import Gateway
@@ -30,7 +29,6 @@ async def main() -> None:
     parser.add_argument("--port", type=int, default=0)
     parser.add_argument("--provider", default="bubblewrap")
     parser.add_argument("--profile", choices=PROFILES, default="newest")
-    parser.add_argument("--packages", nargs="*", default=[], help="Python packages that every box has")
     parser.add_argument("--conduct", type=json.loads, default={}, help="fields of Conduct, as JSON")
     arguments = parser.parse_args()
     conduct = Conduct(profile=PROFILES[arguments.profile], **arguments.conduct)
@@ -38,9 +36,7 @@ async def main() -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, ended.set)
     threading.Thread(target=watch, args=(partial(loop.call_soon_threadsafe, ended.set),), daemon=True).start()
-    spec = SandboxSpec(packages=tuple(arguments.packages))
-    provider = make_provider(arguments.provider)
-    async with Gateway(provider=provider, spec=spec, conduct=conduct, port=arguments.port) as gateway:
+    async with Gateway(provider=make_provider(arguments.provider), conduct=conduct, port=arguments.port) as gateway:
         print(json.dumps({"host": gateway.host, "port": gateway.port, "token": gateway.token}), flush=True)
         await ended.wait()
 

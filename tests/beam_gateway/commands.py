@@ -32,7 +32,8 @@ class Commands(Reach):
             await self._ready(container)
             if not argv:
                 raise Refused(BROKEN)  # the manager falls over it
-            run = await container.manager.run(argv, request.cwd, env)
+            # A caller that leaves takes nothing back that has been begun.
+            run = await asyncio.shield(self._gateway.do(container.manager.run(argv, request.cwd, env)))
             told = {"ok": True, "pid": run.pid}
             if request.wait and conduct.profile.inline_wait and await self._ended(container, run.pid):
                 limit = conduct.agent_message

@@ -76,10 +76,11 @@ class Container:
     async def _start(self, image: Image) -> None:
         """:raises SandboxError: there is no box to be had."""
         try:
-            self.sandbox = box = await self._gateway.provider.open(self._spec())
+            self.sandbox = box = await self._gateway.provider.open(self._spec(image.packages))
         except SandboxError:
             self._end(FAILED)
             raise
+        self._packages = image.packages
         self.env = {**image.env, **self.stub.env, **self._variables()}
         for path, archive in image.content.items():
             await box.import_(archive, box.workdir if path == "workspace" else path)
@@ -90,7 +91,7 @@ class Container:
         box = self.sandbox
         assert box is not None
         async with box.open_process(COMMAND, cwd=box.workdir, env=self.env) as process:
-            manager = self._manager = Manager(process, self.runs, self._spec().memory_mb * MiB)
+            manager = self._manager = Manager(process, self.runs, self._memory_mb * MiB)
             serving = asyncio.create_task(manager.serve())
             try:
                 with suppress(Gone):
@@ -106,8 +107,12 @@ class Container:
         if not manager.ready.done() or manager.ready.exception():
             raise SandboxError("the process manager did not start", stage="create")
 
-    def _spec(self) -> SandboxSpec:
-        wanted = {"memory_mb": max(self.stub.request.memory, 64), "ttl_seconds": SANDBOX_TTL}
+    @property
+    def _memory_mb(self) -> int:
+        return max(self.stub.request.memory, 64)
+
+    def _spec(self, packages: tuple[str, ...]) -> SandboxSpec:
+        wanted = {"memory_mb": self._memory_mb, "ttl_seconds": SANDBOX_TTL, "packages": packages}
         return self._gateway.spec.model_copy(update=wanted)
 
     def _variables(self) -> dict[str, str]:
@@ -178,7 +183,7 @@ class Container:
         if self.status != "RUNNING" or self.sandbox is None:
             raise Refused("Container not found")
         content = {path: await self.sandbox.export("." if path == "workspace" else path) for path in CONTENT}
-        return self._gateway.store.snapshot(stub_id, content, dict(self.env))
+        return self._gateway.store.snapshot(stub_id, content, dict(self.env), self._packages)
 
     async def wait_ready(self) -> None:
         """Until its process manager answers. :raises Refused: it is gone."""

@@ -27,7 +27,11 @@ class Fault:
     delay: float = 0.0
     """Seconds. An effect that is late takes place also if the caller has left."""
     copies: int = 1
-    """How often a request takes effect, as where a proxy delivers it twice; the last answer counts."""
+    """How often a request takes effect, one after the other, as where a proxy tries again; the last answer counts."""
+    at_once: bool = False
+    """The copies take effect beside each other."""
+    again: float | None = None
+    """Seconds. So much later the request takes effect once more, and nobody is told."""
     die: int | None = None
     """The box that the request, or its answer, names dies with this exit code; -1: without one."""
     answer: Mapping[str, Any] | None = None
@@ -82,20 +86,27 @@ class Faults:
 async def suffer(
     fault: Fault,
     request: Any,
-    effect: Callable[[Any, float], Awaitable[Any]],
+    effect: Callable[[Any, float], asyncio.Task[Any]],
     answer: Callable[..., Any],
     context: grpc.aio.ServicerContext[Any, Any],
     die: Callable[[str, int], Awaitable[None]],
 ) -> Any:
-    """Answer a call that meets a fault. `effect` takes the request and how late it is to be."""
+    """Answer a call that meets a fault. `effect` takes the request and how late it is to be, and goes on by itself."""
     result = None
     if fault.replaces:
         await asyncio.sleep(fault.delay)
     if fault.die is not None and not fault.after:
         await die(getattr(request, "container_id", ""), fault.die)
     if not fault.replaces:
-        for _ in range(fault.copies):
-            result = await effect(request, 0.0 if fault.after else fault.delay)
+        seconds = 0.0 if fault.after else fault.delay
+        if fault.at_once:
+            copies = [effect(request, seconds) for _ in range(fault.copies)]
+            result = (await asyncio.shield(asyncio.gather(*copies)))[-1]
+        else:
+            for _ in range(fault.copies):
+                result = await asyncio.shield(effect(request, seconds))
+        if fault.again is not None:
+            effect(request, fault.again)
     if fault.after:
         await asyncio.sleep(fault.delay)
         if fault.die is not None:

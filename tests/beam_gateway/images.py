@@ -27,11 +27,12 @@ class Stub:
 
 @dataclass(frozen=True)
 class Image:
-    """What a box starts with: directories by their path, and variables."""
+    """What a box starts with: directories by their path, variables, Python packages."""
 
     id: str
     content: dict[str, Archive] = field(default_factory=dict)
     env: dict[str, str] = field(default_factory=dict)
+    packages: tuple[str, ...] = ()
 
 
 class Store:
@@ -75,14 +76,17 @@ class Store:
         text = repr([(name, _plain(fields[name])) for name in sorted(fields)])
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
-    def built(self, image_id: str, env: list[str]) -> Image:
-        pairs = dict(pair.split("=", 1) for pair in env if "=" in pair)
-        self.images[image_id] = Image(image_id, env=pairs)
+    def built(self, image_id: str, request: Any) -> Image:
+        pairs = dict(pair.split("=", 1) for pair in request.env_vars if "=" in pair)
+        packages = [*request.python_packages, *(step.command for step in request.build_steps if step.type == "pip")]
+        self.images[image_id] = Image(image_id, env=pairs, packages=tuple(packages))
         return self.images[image_id]
 
-    def snapshot(self, stub_id: str, content: dict[str, Archive], env: dict[str, str]) -> Image:
+    def snapshot(
+        self, stub_id: str, content: dict[str, Archive], env: dict[str, str], packages: tuple[str, ...]
+    ) -> Image:
         """An image of what a box holds. Two of one stub in one second have one id, and the later is what stays."""
-        image = Image(f"{stub_id}-{int(time.time())}", content, env)
+        image = Image(f"{stub_id}-{int(time.time())}", content, env, packages)
         self.images[image.id] = image
         return image
 

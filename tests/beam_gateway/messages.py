@@ -4,7 +4,6 @@ metadata: the same bytes, a hundredth of the cost. betterproto takes 0.5 ms to e
 from __future__ import annotations
 
 import dataclasses
-import enum
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 from functools import cache
@@ -51,9 +50,9 @@ def _define(source: type) -> None:
     _files.update(dict.fromkeys(met, file.name))
 
 
-def _add(file: FileDescriptorProto, kind: type) -> Iterator[type]:
+def _add(file: FileDescriptorProto, kind: Any) -> Iterator[type]:
     """Define one type in `file`, and yield those that its fields have."""
-    if issubclass(kind, enum.Enum):
+    if betterproto.Enum in kind.__mro__:
         made = file.enum_type.add(name=_name(kind))
         for member in sorted(kind, key=lambda member: member.value != 0):  # proto3 wants the zero first
             made.value.add(name=f"{_name(kind)}_{member.name}", number=member.value)
@@ -61,7 +60,8 @@ def _add(file: FileDescriptorProto, kind: type) -> Iterator[type]:
     message = file.message_type.add(name=_name(kind))
     hints = get_type_hints(kind)
     for field in dataclasses.fields(kind):
-        meta, hint = betterproto.FieldMetadata.get(field), hints[field.name]
+        meta: betterproto.FieldMetadata = field.metadata["betterproto"]
+        hint = hints[field.name]
         if meta.wraps or meta.group:
             raise TypeError(f"{kind.__qualname__}.{field.name}: wrapper types and oneof are not supported")
         if meta.map_types:

@@ -139,21 +139,21 @@ class Gateway:
             await asyncio.sleep(seconds)
             return await method(request, answer)
 
-        async def effect(request: Any, seconds: float = 0.0) -> Any:
-            # A caller that leaves takes nothing back.
-            return await asyncio.shield(self.do(late(request, seconds) if seconds else method(request, answer)))
+        def effect(request: Any, seconds: float) -> asyncio.Task[Any]:
+            return self.do(late(request, seconds) if seconds else method(request, answer))
 
         async def call(request: Any, context: Context) -> Any:
             if not await self._admits(rpc, context):
                 return answer(ok=False, error_msg="Invalid token")
             if fault := self.faults.of(rpc, request):
                 return await suffer(fault, request, effect, answer, context, self.kill)
-            return await effect(request)
+            return await method(request, answer)
 
         return call
 
     def _streaming(self, rpc: str, method: Callable[..., Any], answer: Any) -> Callable[..., Any]:
-        async def nothing(*_: Any) -> None: ...
+        def nothing(*_: Any) -> asyncio.Task[Any]:
+            return self.do(asyncio.sleep(0))
 
         async def call(request: Any, context: Context) -> AsyncIterator[Any]:
             await self._admits(rpc, context)

@@ -50,7 +50,7 @@ ECHO = "sh -c 'echo >> ran'"
         ({"copies": 2, "status": UNAVAILABLE, **AFTER}, UNAVAILABLE, 2),
         ({"delay": 600.0}, LATE, 0),
         ({"delay": 600.0, **AFTER}, LATE, 1),
-        ({"delay": 1.1}, LATE, 1),
+        ({"delay": 0.6}, LATE, 1),
     ],
     ids=[
         "before",
@@ -68,7 +68,7 @@ async def test_a_call_that_gets_no_answer(
     gateway: Gateway, client: Client, box: str, fields: dict[str, Any], code: grpc.StatusCode, ran: int
 ) -> None:
     fault = gateway.faults.add("SandboxExec", **fields)
-    error = await fails(client.exec(box, ECHO, timeout=1.0 if code == LATE else 30.0))
+    error = await fails(client.exec(box, ECHO, timeout=0.5 if code == LATE else 30.0))
     assert error.code() == code
     while await lines(client, box) < ran:
         await asyncio.sleep(0.02)
@@ -76,10 +76,21 @@ async def test_a_call_that_gets_no_answer(
     assert fault.hits == 1
 
 
-async def test_a_request_is_delivered_twice(gateway: Gateway, client: Client, box: str) -> None:
-    gateway.faults.add("SandboxExec", copies=2)
+@pytest.mark.parametrize(
+    "fields", [{"copies": 2}, {"copies": 2, "at_once": True}, {"again": 0.1}], ids=["in-turn", "at-once", "later"]
+)
+async def test_a_request_is_delivered_twice(gateway: Gateway, client: Client, box: str, fields: dict[str, Any]) -> None:
+    gateway.faults.add("SandboxExec", **fields)
     assert (await client.exec(box, ECHO)).done
-    assert await lines(client, box) == 2
+    while await lines(client, box) < 2:
+        await asyncio.sleep(0.02)
+
+
+async def test_copies_at_once_run_beside_each_other(gateway: Gateway, client: Client, box: str) -> None:
+    await client.exec(box, "mkfifo pipe")
+    gateway.faults.add("SandboxExec", copies=2, at_once=True)
+    # Neither ends without the other.
+    assert (await client.exec(box, "sh -c 'if mkdir first; then echo met > pipe; else cat pipe; fi'")).done
 
 
 async def test_an_answer_without_an_effect(gateway: Gateway, client: Client, box: str) -> None:
@@ -112,9 +123,27 @@ async def test_a_create_whose_answer_is_lost(gateway: Gateway, client: Client, a
 
 
 async def test_a_caller_that_leaves_takes_nothing_back(gateway: Gateway, client: Client, box: str) -> None:
-    assert (await fails(client.exec(box, "sh -c 'sleep 0.3; echo >> ran'", timeout=0.1))).code() == LATE
-    while not await lines(client, box):
+    left = f"sleep {unique_seconds()}"
+    assert (await fails(client.exec(box, left, timeout=0.3))).code() == LATE
+    while not (
+        found := [
+            each
+            for each in (await client("SandboxListProcesses", container_id=box)).processes
+            if each.cmd.endswith(left)
+        ]
+    ):
         await asyncio.sleep(0.02)
+    assert found[0].running
+    assert (await client("SandboxKill", container_id=box, pid=found[0].pid)).ok
+
+
+async def test_a_caller_that_leaves_before_a_box_is_ready_has_done_nothing(gateway: Gateway, client: Client) -> None:
+    gateway.conduct.readiness, gateway.conduct.manager_wait = 0.5, 30.0
+    made = (await client("CreatePod", stub_id=await client.stub())).container_id
+    assert (await fails(client.exec(made, ECHO, timeout=0.2))).code() == LATE
+    assert (await client.exec(made, "ls")).stdout == ""
+    (only,) = (await client("SandboxListProcesses", container_id=made)).processes
+    assert only.cmd.endswith("ls")
 
 
 @pytest.mark.parametrize(

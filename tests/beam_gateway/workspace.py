@@ -69,7 +69,9 @@ class Images:
     async def VerifyImageBuild(self, request: Any, answer: Answer) -> Any:
         store, named = self._gateway.store, bool(request.image_id)
         image_id = store.image_id(request)
-        exists = image_id in store.images or (self._gateway.conduct.images_exist and not named)
+        if self._gateway.conduct.images_exist and not named and image_id not in store.images:
+            store.built(image_id, request)
+        exists = image_id in store.images
         return answer(image_id=image_id, exists=exists, valid=True)
 
     async def BuildImage(self, request: Any, answer: Answer) -> AsyncIterator[Any]:
@@ -79,7 +81,7 @@ class Images:
         if conduct.build_fails:
             yield answer(msg=conduct.build_fails, done=True, success=False)
             return
-        self._gateway.store.built(image_id, list(request.env_vars))
+        self._gateway.store.built(image_id, request)
         built = answer(msg="Build completed successfully\n", done=True, success=True, image_id=image_id)
         built.python_version = request.python_version
         yield built

@@ -11,7 +11,6 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import Any
 
 import anyio
 import anyio.to_thread
@@ -26,6 +25,7 @@ from codeenv.sandbox.api import (
     SandboxSpec,
     UnsupportedSpec,
 )
+from codeenv.sandbox.conformance.support import descendants, on_host
 from codeenv.sandbox.local import LocalSandbox
 from tests.conftest import provider_or_skip
 
@@ -35,17 +35,6 @@ BOTH_LOOPS = pytest.mark.parametrize(
 )
 
 
-def marked(argument: str) -> list[int]:
-    found: list[int] = []
-    for path in Path("/proc").glob("[0-9]*/cmdline"):
-        try:
-            if argument.encode() in path.read_bytes().split(b"\0"):
-                found.append(int(path.parent.name))
-        except OSError:
-            continue
-    return found
-
-
 def command_line(pid: int) -> list[str]:
     try:
         return Path(f"/proc/{pid}/cmdline").read_bytes().decode().split("\0")[:-1]
@@ -53,28 +42,11 @@ def command_line(pid: int) -> list[str]:
         return []
 
 
-def children() -> set[int]:
-    """All descendants of this process, zombies included."""
-    parents: dict[int, int] = {}
-    for path in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            parents[int(path.parent.name)] = int(path.read_text().rpartition(")")[2].split()[1])
-        except OSError:
-            continue
-    found: set[int] = set()
-    todo = [os.getpid()]
-    while todo:
-        parent = todo.pop()
-        todo += [pid for pid, of in parents.items() if of == parent]
-        found |= {pid for pid, of in parents.items() if of == parent}
-    return found
-
-
 def traces() -> tuple[set[str], set[int], set[str]]:
     """Everything of ours that a box could leave: descriptors, processes, directories."""
     return (
         set(os.listdir("/proc/self/fd")),
-        children(),
+        descendants(),
         {name for name in os.listdir(tempfile.gettempdir()) if name.startswith("codeenv-")},
     )
 
@@ -95,7 +67,7 @@ async def test_at_its_time_a_box_is_destroyed_and_says_so(any_provider: SandboxP
         for call in (box.exec("true"), box.read_file("x"), box.export()):
             with pytest.raises(SandboxExpired):
                 await call
-        assert marked("987001") == []
+        assert on_host("987001") == []
 
 
 async def test_a_box_that_nobody_watches_goes_at_its_time(any_provider: SandboxProvider) -> None:
@@ -103,7 +75,7 @@ async def test_a_box_that_nobody_watches_goes_at_its_time(any_provider: SandboxP
     pid = box.pid  # type: ignore[attr-defined]
     await box.exec("(setsid sleep 987002 &)")
     time.sleep(0.8)  # noqa: ASYNC251  the loop stands still, as if we hung
-    assert marked("987002") == []
+    assert on_host("987002") == []
     assert not command_line(pid)  # only its exit status is left
     await box.close()
 
@@ -114,7 +86,7 @@ async def test_a_box_goes_at_its_time_also_when_it_cannot_get_rid_of_an_answer(a
     with anyio.move_on_after(0.01):
         await box.read_file("big")
     time.sleep(1.2)  # noqa: ASYNC251
-    assert marked("987003") == []
+    assert on_host("987003") == []
     await box.close()
 
 
@@ -162,10 +134,10 @@ async def test_a_box_that_no_longer_answers_is_lost_for_good(
     monkeypatch.setattr(LocalSandbox, "answer_grace", 0.3)
     monkeypatch.setattr(local, "CLOSE_SECONDS", 0.5)
     await (await provider.open(SandboxSpec())).close()
-    before = children()
+    before = descendants()
     async with provider.create(SandboxSpec()) as box:
         assert (await box.exec("sleep 0.2", timeout=0.1)).timed_out
-        stopped = [pid for pid in children() - before if "-S" in command_line(pid)]
+        stopped = [pid for pid in descendants() - before if "-S" in command_line(pid)]
         assert stopped
         for pid in stopped:
             os.kill(pid, signal.SIGSTOP)
@@ -177,7 +149,7 @@ async def test_a_box_that_no_longer_answers_is_lost_for_good(
         assert time.monotonic() - started < 1
         started = time.monotonic()
     assert time.monotonic() - started < 3  # it does not leave by itself
-    assert not children() & set(stopped)
+    assert not descendants() & set(stopped)
 
 
 async def test_a_dead_agent_says_why(provider: SandboxProvider) -> None:
@@ -201,32 +173,12 @@ async def test_closing_is_idempotent_and_shielded_and_may_come_from_many(any_pro
             group.start_soon(box.close)
         group.cancel_scope.cancel()
     await box.close()
-    assert marked("987004") == []
+    assert on_host("987004") == []
     with pytest.raises(SandboxLost, match="closed"):
         await box.exec("true")
     with pytest.raises(SandboxLost, match="closed"):
         await box.write_file("x", b"")
     assert_nothing_left(before)
-
-
-async def test_closing_ends_the_calls_that_wait(any_provider: SandboxProvider) -> None:
-    box = await any_provider.open(SandboxSpec())
-    outcomes: list[str] = []
-
-    async def wait(call: Any) -> None:
-        with pytest.raises(SandboxLost, match="closed"):
-            await call
-        outcomes.append("lost")
-
-    with anyio.fail_after(5):
-        async with anyio.create_task_group() as group:
-            for _ in range(3):
-                group.start_soon(wait, box.exec("sleep 60"))
-            await anyio.sleep(0.2)
-            started = time.monotonic()
-            await box.close()
-            assert time.monotonic() - started < 1.5  # the end of the box was seen, not waited out
-    assert outcomes == ["lost"] * 3
 
 
 async def test_closing_in_a_cancelled_scope_still_closes(any_provider: SandboxProvider) -> None:
@@ -236,7 +188,7 @@ async def test_closing_in_a_cancelled_scope_still_closes(any_provider: SandboxPr
             await box.exec("(setsid sleep 987005 &)")
             scope.cancel()
             await anyio.sleep(1)
-    assert marked("987005") == []
+    assert on_host("987005") == []
     assert_nothing_left(before)
 
 
@@ -246,7 +198,7 @@ async def test_an_error_inside_closes_and_comes_through(any_provider: SandboxPro
         async with any_provider.create(SandboxSpec()) as box:
             await box.exec("(setsid sleep 987006 &)")
             raise ZeroDivisionError
-    assert marked("987006") == []
+    assert on_host("987006") == []
     assert_nothing_left(before)
 
 
@@ -355,7 +307,7 @@ async def test_cancelled_anywhere_nothing_is_left(
             for _ in range(10):
                 group.start_soon(live, chance.random() ** 2 * longest)
     assert {"created", "ran"} <= reached
-    assert marked("987007") == []
+    assert on_host("987007") == []
     assert_nothing_left(before)
 
 
@@ -418,15 +370,15 @@ def end_a_host(name: str, end: str, folder: Path) -> None:
             assert host.stdout is not None
             assert host.stdout.readline() == b"ready\n"
             time.sleep(0.3)
-            assert len(marked(marker)) >= 13
+            assert len(on_host(marker)) >= 13
             ENDS[end](host.pid)
             host.wait(timeout=5)
         finally:
             host.kill()
     deadline = time.monotonic() + 2
-    while (marked(marker) or list(folder.iterdir())) and time.monotonic() < deadline:
+    while (on_host(marker) or list(folder.iterdir())) and time.monotonic() < deadline:
         time.sleep(0.02)
-    assert marked(marker) == [], end
+    assert on_host(marker) == [], end
     assert list(folder.iterdir()) == [], end
 
 

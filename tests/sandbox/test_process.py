@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import random
 import resource
 import signal
 from pathlib import Path
@@ -12,7 +11,7 @@ import anyio
 import pytest
 
 from codeenv.sandbox.api import Sandbox, SandboxLost, SandboxProvider, SandboxSpec
-from tests.sandbox.test_exec import processes_with, unique_seconds
+from codeenv.sandbox.conformance.support import marker, on_host
 
 pytestmark = pytest.mark.anyio
 BOTH_LOOPS = pytest.mark.parametrize(
@@ -34,11 +33,11 @@ async def everything(process) -> bytes:
 
 async def gone(argument: str) -> bool:
     with anyio.move_on_after(5):
-        while processes_with(argument):
+        while on_host(argument):
             await anyio.sleep(0.02)
-    for pid in processes_with(argument):
+    for pid in on_host(argument):
         print(Path(f"/proc/{pid}/status").read_text())  # noqa: ASYNC240 - for whoever reads why it failed
-    return not processes_with(argument)
+    return not on_host(argument)
 
 
 @BOTH_LOOPS
@@ -69,22 +68,6 @@ async def test_many_messages_beside_other_calls(any_provider: SandboxProvider) -
             assert (await box.exec("echo after")).stdout == b"after\n"
 
 
-async def test_more_than_a_socket_holds(any_box: Sandbox) -> None:
-    data = random.Random(7).randbytes(5_000_000)
-    async with any_box.open_process(ECHO) as process, anyio.create_task_group() as group:
-        group.start_soon(process.send, data)
-        back = b""
-        while len(back) < len(data):
-            back += await process.receive()
-        assert back == data
-
-
-async def test_where_and_with_which_variables_it_runs(any_box: Sandbox) -> None:
-    await any_box.write_file("sub/f", b"")
-    async with any_box.open_process("pwd; echo $COLOUR; ls", cwd="sub", env={"COLOUR": "red"}) as process:
-        assert (await everything(process)).split()[-2:] == [b"red", b"f"]
-
-
 @pytest.mark.parametrize(
     ("command", "cwd", "error"),
     [
@@ -111,20 +94,9 @@ async def test_a_command_that_is_not_there(any_box: Sandbox) -> None:
             await process.send(b"x")
 
 
-async def test_kill_takes_the_whole_tree_and_is_told(any_box: Sandbox) -> None:
-    seconds = unique_seconds()
-    async with any_box.open_process(f"setsid sleep {seconds} & sleep {seconds} & echo started; wait") as process:
-        assert await process.receive() == b"started\n"
-        await process.kill()
-        assert (await process.wait()).exit_code == 137
-        assert await process.receive() == b""
-        assert await gone(seconds)
-        await process.kill()  # once more does nothing
-
-
 @BOTH_LOOPS
 async def test_leaving_the_block_kills_it(any_provider: SandboxProvider) -> None:
-    seconds = unique_seconds()
+    seconds = marker()
     async with any_provider.create(SandboxSpec()) as box:
         async with box.open_process(ECHO):
             pass  # uvloop keeps a descriptor of its own from its first stream on
@@ -143,7 +115,7 @@ async def test_leaving_the_block_kills_it(any_provider: SandboxProvider) -> None
 
 @BOTH_LOOPS
 async def test_cancelled_at_any_moment_of_its_start_nothing_stays(any_provider: SandboxProvider) -> None:
-    seconds = unique_seconds()
+    seconds = marker()
     async with any_provider.create(SandboxSpec()) as box:
         async with box.open_process(ECHO):
             pass
@@ -158,7 +130,7 @@ async def test_cancelled_at_any_moment_of_its_start_nothing_stays(any_provider: 
 
 
 async def test_it_dies_with_its_box(any_provider: SandboxProvider) -> None:
-    seconds = unique_seconds()
+    seconds = marker()
     before = descriptors()
     box = await any_provider.open(SandboxSpec())
     async with box.open_process(["sleep", seconds]) as process:
@@ -182,14 +154,6 @@ async def test_a_lost_box_is_told_to_who_waits(provider: SandboxProvider) -> Non
             await anyio.sleep(0.05)
             os.kill(box.pid, signal.SIGKILL)  # type: ignore[attr-defined]
         assert await process.receive() == b""
-
-
-async def test_processes_side_by_side_keep_their_streams_apart(any_box: Sandbox) -> None:
-    async with any_box.open_process(ECHO) as one, any_box.open_process(ECHO) as two:
-        await one.send(b"one")
-        await two.send(b"two")
-        assert await two.receive() == b"two"
-        assert await one.receive() == b"one"
 
 
 async def test_a_process_holds_only_its_own_descriptors(any_box: Sandbox) -> None:

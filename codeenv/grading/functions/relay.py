@@ -70,6 +70,8 @@ class Relay:
     box: Sandbox
     call_timeout: float
     record: Callable[[Record], None]
+    called: Callable[[], None] = lambda: None
+    """Told of each call that the tests' own code makes."""
     epoch: int = 0
     solution: Process | None = None
     owing: dict[int, list[str]] = field(default_factory=dict[int, list[str]])
@@ -122,6 +124,7 @@ class Relay:
                 await self.start(group)
             if not stack:
                 self.since[frame.conversation] = monotonic()
+                self.called()
             stack.append("solution")
         elif frame.kind == b"R" and stack and stack[-1] == "tests":
             stack.pop()

@@ -53,8 +53,3 @@ class Leases:
                 await box.container.live_on(min(self.seconds, box.seconds_left))
             except SandboxLost as error:  # its next call says so too
                 logger.debug("sandbox %s: %s", box.id, error)
-
-
-def lease_of(ttl: float, seconds: float) -> int:
-    """What a new box is given: Beam takes whole seconds, of which 10 are the least."""
-    return max(10, round(min(ttl, seconds)))

@@ -27,7 +27,7 @@ from codeenv.sandbox.api import (
 from codeenv.sandbox.beam import image_cache
 from codeenv.sandbox.beam.container import Container
 from codeenv.sandbox.beam.gateway import Gateway, Refused, Unreachable, gateway_of
-from codeenv.sandbox.beam.lease import Leases, lease_of
+from codeenv.sandbox.beam.lease import Leases
 from codeenv.sandbox.beam.records import record_of
 from codeenv.sandbox.beam.sandbox import BeamSandbox
 from codeenv.sandbox.beam.sdk import Account, Blueprint, find_account, make_stub
@@ -149,7 +149,7 @@ class BeamProvider:
             cpus=spec.cpus or 1.0,
             memory_mb=max(512, spec.memory_mb + OVERHEAD_MB),
             gpu=spec.gpu,
-            ttl=lease_of(spec.ttl_seconds, self._lease_seconds),
+            ttl=round(self._lease_seconds),
             network=spec.network,
             allow=self._allow,
             volumes=self._volumes,

@@ -38,6 +38,8 @@ class BeamSandbox(AgentSandbox):
         self._folder = f"{SCRATCH}/.codeenv-{self.id}"
         self._beam = self._line = BeamLine(container, self._folder)
         self._give_back = destroy
+        self.facts: agent_program.Facts | None = None
+        """Of the box, once it has started."""
 
     @property
     def seconds(self) -> float:
@@ -72,6 +74,7 @@ class BeamSandbox(AgentSandbox):
             text = f"the sandbox did not start: our agent needs python3 (3.9 or newer) and sh in the image: {error}"
             raise SandboxError(text, stage="create", seconds=self.seconds) from error
         self._env = {**box_environment("", self.spec.env), "PATH": facts.path, **self.spec.env}
+        self.facts = facts
         return facts
 
     async def _first_word(self, command: Sequence[str]) -> str:

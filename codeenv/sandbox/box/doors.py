@@ -14,7 +14,7 @@ import errno
 import os
 import sys
 
-from codeenv.sandbox.box import agent
+from codeenv.sandbox.box import agent, files
 from codeenv.sandbox.box.streams import Streams
 from codeenv.sandbox.box.wire import frames, pack, unpack
 
@@ -50,6 +50,7 @@ class Answer:
 class Doors(agent.Agent):
     def __init__(self, folder, user, processes, limits, end):
         self.folder, self.user = folder, user
+        files.hidden = os.fsencode(folder)
         self.answers = {}  # request number -> Answer
         self.settled = 0  # the host needs no answer to any request below
         self.doors = {}  # slot -> its FIFO, open for both, so that neither side waits for the other to open
@@ -141,7 +142,7 @@ class Doors(agent.Agent):
     def on_request(self, number, kind, about, fields):
         """`about`: the number of the request that this one is about, else its own."""
         if kind == b"w":
-            self.streams.write(number, about, fields[0])
+            self.streams.write(number, about, fields[0], int(fields[1]))
         elif kind == b"g":
             self.streams.get(number, about, int(fields[0]))
         elif kind == b"p":

@@ -181,6 +181,10 @@ def remove_tree(path):
     os.rmdir(path)
 
 
+hidden = b""
+"""A directory that is not listed or exported: our own, where the box has no other place for it."""
+
+
 def walk(root):
     """Yield (kind, path relative to root, full path, lstat) below `root`, parents first, in order of names. Kinds:
     f file, d directory, l link, u neither (a FIFO, a socket, a device) or a directory that cannot be read."""
@@ -211,6 +215,8 @@ def walk(root):
                 yield b"u", name, entry.path, os.stat(root)
                 continue
             if stat.S_ISDIR(info.st_mode):
+                if entry.path == hidden:
+                    continue
                 folders.append(name)
                 yield b"d", name, entry.path, info
             elif stat.S_ISREG(info.st_mode):

@@ -12,8 +12,9 @@ PIECE = 262_144  # bytes that are handed out at once
 
 class Stream:
     def __init__(self):
-        self.writes = []  # (request that brought it, what is left to write)
+        self.writes = []  # (request that brought it, what is left to write, how long it waits for data afterwards)
         self.get = None  # the request that waits for data, and until when
+        self.given = 0  # bytes handed out: replies may overtake each other, and each tells where its data belong
 
 
 class Streams:
@@ -37,32 +38,41 @@ class Streams:
         _, stream = self.by_fd.pop(fd)
         self.watch(fd, 0)
         os.close(fd)
-        for request, _ in stream.writes:
+        for request, *_ in stream.writes:
             self.refuse(request)
-        if stream.get:
-            self.send(b"r", stream.get[0], [b"1", b""])
+        self.answer(stream, b"", True)
 
     def refuse(self, request):
         self.send(b"f", request, [b"%d" % errno.EPIPE, os.strerror(errno.EPIPE).encode()])
 
-    def write(self, request, number, data):
-        """Answered once all of it is written."""
+    def answer(self, stream, data=b"", ended=False):
+        if stream.get:
+            self.send(b"r", stream.get[0], [b"1" if ended else b"0", b"%d" % stream.given, data])
+            stream.given += len(data)
+            stream.get = None
+
+    def write(self, request, number, data, milliseconds):
+        """Once all of it is written this is a `get`: what is written to mostly has an answer."""
         fd = self.open.get(number)
         if fd is None:
             self.refuse(request)
             return
-        self.by_fd[fd][1].writes.append((request, memoryview(data)))
+        self.by_fd[fd][1].writes.append((request, memoryview(data), milliseconds))
         self.on_event(fd)
 
     def get(self, request, number, milliseconds):
-        """Answered with whether the stream has ended, and what has come: as soon as there is some, or empty when the
-        time is over."""
+        """Answered with whether the stream has ended, where in it the data belong, and the data: as soon as there is
+        some, or empty when the time is over or another asks."""
         fd = self.open.get(number)
         if fd is None:
-            self.send(b"r", request, [b"1", b""])
+            self.send(b"r", request, [b"1", b"", b""])
             return
-        self.by_fd[fd][1].get = request, time.monotonic() + milliseconds / 1000
+        self.wait(self.by_fd[fd][1], request, milliseconds)
         self.on_event(fd)
+
+    def wait(self, stream, request, milliseconds):
+        self.answer(stream)
+        stream.get = request, time.monotonic() + milliseconds / 1000
 
     def on_event(self, fd):
         """Do what can be done without waiting. Whether the descriptor is one of ours."""
@@ -71,16 +81,16 @@ class Streams:
         _, stream = self.by_fd[fd]
         try:
             while stream.writes:
-                request, data = stream.writes[0]
+                request, data, milliseconds = stream.writes[0]
                 data = data[os.write(fd, data[:CHUNK]) :]
-                stream.writes[0] = request, data
+                stream.writes[0] = request, data, milliseconds
                 if not data:
                     del stream.writes[0]
-                    self.send(b"r", request, [])
+                    self.wait(stream, request, milliseconds)
         except BlockingIOError:
             pass
         except OSError:
-            for request, _ in stream.writes:
+            for request, *_ in stream.writes:
                 self.refuse(request)
             stream.writes.clear()
         if stream.get:
@@ -97,8 +107,7 @@ class Streams:
                     break
                 got += data
             if got or ended:
-                self.send(b"r", stream.get[0], [b"1" if ended and not got else b"0", bytes(got)])
-                stream.get = None
+                self.answer(stream, bytes(got), ended and not got)
         self.watch(fd, (select.POLLOUT if stream.writes else 0) | (select.POLLIN if stream.get else 0))
         return True
 
@@ -116,6 +125,5 @@ class Streams:
     def on_time(self, now):
         for fd, (_, stream) in list(self.by_fd.items()):
             if stream.get and now >= stream.get[1]:
-                self.send(b"r", stream.get[0], [b"0", b""])
-                stream.get = None
+                self.answer(stream)
                 self.on_event(fd)

@@ -25,7 +25,7 @@ async def check_input_arrives_exactly(box: Sandbox) -> None:
 
 async def check_input_goes_through_a_command(box: Sandbox) -> None:
     """What a command reads while it writes comes back whole: nothing waits for anything else."""
-    data = random.Random(2).randbytes(1_000_000)
+    data = random.Random(2).randbytes(5_000_000)
     with in_time(10):
         result = await box.exec(["cat"], stdin=data, output_limit=len(data))
     assert result.stdout == data, (len(result.stdout), result.exit_code)
@@ -33,7 +33,7 @@ async def check_input_goes_through_a_command(box: Sandbox) -> None:
 
 async def check_input_that_nobody_reads_holds_nothing_up(box: Sandbox) -> None:
     """Much input to a command that does not read it, or closes it, neither blocks nor fails the command."""
-    for command in ("true", "exec 0<&-; sleep 0.1", "head -c 1 > first"):
+    for command in ("true", "sleep 0.2", "exec 0<&-; sleep 0.2", "head -c 1 > first"):
         with in_time(10):
             result = await box.exec(command, stdin=b"x" * 1_000_000)
         assert (result.exit_code, result.timed_out) == (0, False), (command, result)

@@ -112,11 +112,13 @@ async def check_output_that_was_not_cut_is_not_saved(box: Sandbox) -> None:
 
 
 async def check_output_is_never_saved_over_anything(box: Sandbox) -> None:
-    """What stands at `save_to` (a file, a link, a directory, a FIFO) stays, and the command runs all the same."""
-    await box.exec("echo mine > file; ln -s file link; ln -s target dangling; mkdir folder; mkfifo fifo")
+    """What stands at `save_to` (a file, any link, a directory, a FIFO) stays, and the command runs all the same."""
+    await box.exec(
+        "echo mine > file; ln -s file link; ln -s target dangling; ln -s /dev/full device; mkdir folder; mkfifo fifo"
+    )
     look = "ls -l | tail -n +2; cat file; ls -A folder"
     before = (await box.exec(look)).stdout
-    for obstacle in ("file", "link", "dangling", "folder", "fifo"):
+    for obstacle in ("file", "link", "dangling", "device", "folder", "fifo"):
         result = await box.exec("seq 1 10000", save_to=obstacle, output_limit=100)
         assert (result.saved_bytes, result.exit_code) == (0, 0), (obstacle, result)
     assert (await box.exec(look)).stdout == before

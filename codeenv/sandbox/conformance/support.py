@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import os
 import random
-from collections.abc import Awaitable
-from contextlib import AbstractContextManager
+from collections.abc import Awaitable, Generator
+from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, TypeVar
@@ -46,9 +46,14 @@ class NotPromised(Exception):
     """This backend does not promise what the check is about, or it cannot be seen from here; the text says which."""
 
 
-def in_time(extra: float = 0.0) -> AbstractContextManager[Any]:
-    """For what ends soon. :raises TimeoutError: it did not."""
-    return anyio.fail_after(patience.get() + extra)
+@contextmanager
+def in_time(extra: float = 0.0) -> Generator[None]:
+    """For what ends soon. :raises AssertionError: it did not."""
+    seconds = patience.get() + extra
+    with anyio.move_on_after(seconds) as scope:
+        yield
+    if scope.cancelled_caught:
+        raise AssertionError(f"it was not over after {seconds:.0f} s")
 
 
 async def failure(call: Awaitable[object], *expected: type[E]) -> E:
@@ -73,7 +78,7 @@ async def living(box: Sandbox, argument: str) -> int:
 
 
 async def settles(box: Sandbox, argument: str, count: int) -> None:
-    """Wait until so many processes have this argument. :raises TimeoutError: they are never so many."""
+    """Wait until so many processes have this argument. :raises AssertionError: they are never so many."""
     with in_time():
         while await living(box, argument) != count:
             await anyio.sleep(0.05)

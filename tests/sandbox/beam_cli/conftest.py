@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from codeenv.sandbox.api import SandboxSpec
 from tests.beam_gateway.client import Client
 from tests.beam_gateway.profiles import Conduct
 from tests.beam_gateway.server import Gateway
@@ -21,8 +20,7 @@ UNSET = ("BEAM_TOKEN", "BETA9_TOKEN", "GATEWAY_HOST", "GATEWAY_PORT", "BETA9_GAT
 
 @pytest.fixture(scope="module")
 async def lasting_gateway(anyio_backend: Any) -> AsyncIterator[Gateway]:
-    provider, spec = provider_or_skip("bubblewrap"), SandboxSpec(packages=("pytest",))
-    async with Gateway(provider=provider, spec=spec, conduct=Conduct(ttl_check=0.1)) as gateway:
+    async with Gateway(provider=provider_or_skip("bubblewrap"), conduct=Conduct(ttl_check=0.1)) as gateway:
         yield gateway
 
 

@@ -76,10 +76,15 @@ def said(report):
     return plain("\n".join(line[1:].strip() for line in lines))[:2000]
 
 
-def run(folder, peer, record):
+def load():
+    """:raises ImportError: the box has no pytest, which is no test's fault."""
     import site
 
     site.main()
+    import pytest  # noqa: F401
+
+
+def run(folder, peer, record):
     import pytest
 
     shipped = [path for path in (os.path.join(folder, name) for name in SHIPPED) if os.path.exists(path)]

@@ -33,11 +33,13 @@ def main(role, epoch):
     def record(**fields):
         peer.link.send(b"E", 0, codec.Encoder(codec.Shared(0), None).message(fields))
 
-    record(kind="start")
-    sys.path.append(folder)
     if framework:
         from codeenv.grading.functions.box import framework as running
 
+        running.load()
+    record(kind="start")
+    sys.path.append(folder)
+    if framework:
         running.run(folder, peer, record)
     else:
         from codeenv.grading.functions.box import light

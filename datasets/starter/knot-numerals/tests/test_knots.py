@@ -17,9 +17,13 @@ def test_reading():
     assert {from_knots(text): text for text in SPELLINGS.values()} == SPELLINGS
 
 
-def test_every_number_goes_there_and_back():
-    seen = {to_knots(n): n for n in range(1, 6912)}
-    assert len(seen) == 6911, "two numbers share a spelling"
+# A call may be a message to another machine: every kind of numeral, not every number. 53 shares no factor with 144.
+NUMBERS = sorted({*range(1, 150), *range(150, 6912, 53), *(12**3 * m + d for m in range(1, 4) for d in range(-13, 14))})
+
+
+def test_numbers_go_there_and_back():
+    seen = {to_knots(n): n for n in NUMBERS}
+    assert len(seen) == len(NUMBERS), "two numbers share a spelling"
     assert all(from_knots(text) == n for text, n in seen.items())
 
 
