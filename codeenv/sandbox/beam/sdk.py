@@ -161,12 +161,24 @@ def make_stub(account: Account, blueprint: Blueprint) -> str:
         except (ValueError, TypeError) as error:
             raise UnsupportedSpec(f"Beam cannot provide this: {error}") from error
         except (SystemExit, Exception) as error:
-            raise SandboxError(f"Beam did not prepare the sandbox: {error}", stage="create") from error
+            text = _reason(account, error)
+            raise SandboxError(f"Beam did not prepare the sandbox: {text}", stage="create") from error
         finally:
             base.unset_channel()
         if not ready or not box.stub_id:
             raise SandboxError("Beam refused to prepare the sandbox", stage="create")
         return str(box.stub_id)
+
+
+def _reason(account: Account, error: BaseException) -> str:
+    """One line: a failed RPC shows as five."""
+    import grpc
+
+    if not isinstance(error, grpc.Call):
+        return str(error)
+    if error.code() in (grpc.StatusCode.UNAUTHENTICATED, grpc.StatusCode.PERMISSION_DENIED):
+        return f"{account} does not accept the token: run `beam login` or set BEAM_TOKEN"
+    return f"{account}: {error.code().name} {error.details()}"
 
 
 def _image(blueprint: Blueprint) -> Any:
