@@ -1,13 +1,27 @@
-"""Run a scripted policy over all of `starter` through the real vf-eval; every reward must be the one expected."""
+"""Run a scripted policy over all of `starter` through the real vf-eval; every reward must be the one expected.
+
+`rewards.py POLICY REWARD [SANDBOX]`; "beam" is a gateway for tests, in a process of its own.
+"""
 
 import json
 import os
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
-policy, expected = sys.argv[1], float(sys.argv[2])
+policy, expected, sandbox = sys.argv[1], float(sys.argv[2]), [*sys.argv, "auto"][3]
+environment = {**os.environ, "CODEENV_KEY": "none"}
+gateway = None
+if sandbox == "beam":
+    command = [sys.executable, "-m", "tests.beam_gateway"]
+    gateway = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert gateway.stdout is not None
+    account = json.loads(gateway.stdout.readline())
+    environment |= {"BEAM_TOKEN": account["token"], "GATEWAY_HOST": account["host"]}
+    environment |= {"GATEWAY_PORT": str(account["port"]), "CONFIG_PATH": "/nonexistent"}
+started = time.monotonic()
 with tempfile.TemporaryDirectory() as folder:
     command = ["codeenv", "policy", policy, "--dataset", "starter"]
     server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
@@ -29,20 +43,26 @@ with tempfile.TemporaryDirectory() as folder:
             "1",
             "-c",
             "8",
+            "-a",
+            json.dumps({"sandbox": sandbox}),
         ]
         arguments += ["-s", "-d", "-A", "-o", folder, "-C", "outcome,task_id"]
-        done = subprocess.run(arguments, env={**os.environ, "CODEENV_KEY": "none"}, capture_output=True, text=True)
+        done = subprocess.run(arguments, env=environment, capture_output=True, text=True)
         if done.returncode:
             sys.exit(done.stdout[-3000:] + done.stderr[-3000:])
     finally:
         server.terminate()
         server.wait()
+        if gateway is not None and gateway.stdin is not None:
+            gateway.stdin.close()
+            gateway.wait()
     rows = [json.loads(line) for path in Path(folder).rglob("results.jsonl") for line in path.read_text().splitlines()]
 wrong = {
     row["task_id"]: (row["reward"], row["outcome"], row.get("error"))
     for row in rows
     if row["reward"] != expected or row.get("error")
 }
-print(f"{policy}: {len(rows)} rollouts, {len(rows) - len(wrong)} with reward {expected}")
+seconds = time.monotonic() - started
+print(f"{policy}, {sandbox}: {len(rows)} rollouts, {len(rows) - len(wrong)} with reward {expected}, {seconds:.0f} s")
 if wrong or len(rows) < 30:
     sys.exit(f"not as expected: {wrong}")

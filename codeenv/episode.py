@@ -25,6 +25,7 @@ from codeenv.observation import TokenCounter
 from codeenv.prompts import Prompts, default_prompts
 from codeenv.sandbox.api import ExportTooLarge, Sandbox, SandboxError, SandboxExpired, SandboxProvider, SandboxSpec
 from codeenv.sandbox.archive import Archive
+from codeenv.sandbox.metered import Metered
 from codeenv.settings import EpisodeSettings
 from codeenv.task import Task
 from codeenv.text_protocol import parse
@@ -56,6 +57,8 @@ class Tally:
     create_seconds: float = 0.0
     exec_seconds: float = 0.0
     grade_seconds: float = 0.0
+    box_seconds: float = 0.0
+    """For how long boxes were there, those of gradings included, from the wish for one to its end: what is billed."""
 
 
 class Episode:
@@ -77,7 +80,8 @@ class Episode:
         self.over: Over = ""
         self.verdict: Verdict | None = None
         self.tally = Tally(create_seconds=create_seconds)
-        self._provider = provider
+        self._provider = Metered(provider, self._lived)
+        self._born: float | None = time.monotonic() - create_seconds
         self._spec = spec
         self._prompts = prompts
         self._idle = 0
@@ -328,6 +332,12 @@ class Episode:
         self.over = self.over or "stopped"
         with anyio.CancelScope(shield=True):
             await self.sandbox.close()
+        born, self._born = self._born, None
+        if born is not None:
+            self._lived(time.monotonic() - born)
+
+    def _lived(self, seconds: float) -> None:
+        self.tally.box_seconds += seconds
 
 
 def _unreadable(error: Exception) -> str:

@@ -10,7 +10,7 @@ from codeenv.env import CodeEnv
 from codeenv.episode import EpisodeSettings, counter
 from codeenv.grading import box_spec
 from codeenv.prompts import Prompts
-from codeenv.sandbox import get_provider
+from codeenv.sandbox import get_provider, public_settings
 from codeenv.sandbox.api import SandboxSpec
 from codeenv.sources import choose_tasks, load_tasks
 from codeenv.task import Limits
@@ -20,6 +20,7 @@ def load_environment(
     dataset: str | Path = "starter",
     *,
     sandbox: str = "auto",
+    sandbox_settings: Mapping[str, Any] | None = None,
     max_turns: int = 30,
     protocol: str = "tools",
     tools: Sequence[str] | None = None,
@@ -33,6 +34,7 @@ def load_environment(
     grading_retries: int = 0,
     limits: Mapping[str, Any] | None = None,
     python: str | None = None,
+    image: str | None = None,
     packages: Sequence[str] = (),
     partial_credit: float = 0.0,
     tasks: Sequence[str] | None = None,
@@ -41,7 +43,7 @@ def load_environment(
     """Make the environment; every fault of an argument, a task or the host is raised here, before any rollout.
 
     :param dataset: a shipped set, a directory of tasks, or a JSONL file.
-    :param sandbox: "auto", or a backend by name.
+    :param sandbox: "auto", or a backend by name; :param sandbox_settings: its own settings, never its token.
     :param max_turns: messages of the policy; 0 for no limit.
     :param protocol: "tools" (native tool calls) or "text" (fenced blocks).
     :param tools: names of the tools to offer; all by default.
@@ -54,7 +56,8 @@ def load_environment(
     :param max_test_runs: times that `run_tests` runs the tests; 0 for no limit.
     :param grading_retries: times that a failed grade is made again, where the task does not say.
     :param limits: ceilings of every box where the task sets none: memory_mb, disk_mb, processes, cpus.
-    :param python: the boxes' Python; :param packages: Python packages in every box.
+    :param python: the boxes' Python; :param image: their image, for sandboxes that have images; :param packages: Python
+        packages in every box. Where a task has its own, that counts.
     :param partial_credit: this times the fraction of tests passed is added to the reward.
     :param tasks: only these task ids, in this order.
     :raises ValueError: an argument is not valid (`TaskError`: a task, `UnsupportedSpec`: a demand on the sandbox); the
@@ -65,6 +68,7 @@ def load_environment(
     if unknown:
         valid = [name for name in load_environment.__annotations__ if name not in ("unknown", "return")]
         raise ValueError(f"unknown arguments: {', '.join(sorted(unknown))}; valid: {', '.join(valid)}")
+    backend = public_settings(sandbox_settings)
     chosen = choose_tasks(load_tasks(dataset), tasks)
     settings = EpisodeSettings.model_validate(
         {
@@ -82,10 +86,10 @@ def load_environment(
     if partial_credit < 0:
         raise ValueError(f"partial_credit must be 0 or more, not {partial_credit}")
     ceilings = Limits.model_validate(dict(limits or {})).model_dump(exclude_none=True, exclude={"command_timeout"})
-    spec = SandboxSpec(python=python, packages=tuple(packages), **ceilings)
+    spec = SandboxSpec(python=python, image=image, packages=tuple(packages), **ceilings)
     templates = Prompts(prompts)
     _ = counter().exact  # settled now: loading a table would hold up an episode
-    provider = get_provider(sandbox)
+    provider = get_provider(sandbox, **backend)
     needed = {s.model_dump_json(): s for s in (box_spec(task, spec) for task in chosen)}
     for each in needed.values():
         provider.check(each)

@@ -24,6 +24,7 @@ COUNTS = (
     "create_seconds",
     "exec_seconds",
     "grade_seconds",
+    "box_seconds",
 )
 
 

@@ -17,6 +17,7 @@ if (worker := os.environ.get("PYTEST_XDIST_WORKER")) and f"tests-{worker}-" not 
 
 import atexit
 import json
+import shutil
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -29,6 +30,9 @@ import pytest
 
 from codeenv.sandbox import make_provider
 from codeenv.sandbox.api import ExportTooLarge, Probe, Sandbox, SandboxProvider, SandboxSpec
+
+os.environ["CODEENV_STATE_DIR"] = tempfile.mkdtemp(prefix="state-")
+atexit.register(shutil.rmtree, os.environ["CODEENV_STATE_DIR"], ignore_errors=True)
 
 pytest_plugins = ["codeenv.sandbox.conformance.plugin"]
 ROOT = Path(__file__).parents[1]

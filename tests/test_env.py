@@ -61,6 +61,7 @@ async def test_starter_is_played_through_the_front_door() -> None:
         assert metrics["create_seconds"] > 0
         assert metrics["exec_seconds"] > 0
         assert metrics["grade_seconds"] > 0
+        assert metrics["box_seconds"] > metrics["create_seconds"]
         assert metrics["grading_attempts"] == 1.0
         assert metrics["observation_tokens"] > 0
 

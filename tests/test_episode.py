@@ -14,6 +14,7 @@ from codeenv.episode import Episode, EpisodeSettings
 from codeenv.graders import PytestGrader
 from codeenv.grading import KINDS
 from codeenv.sandbox.api import SandboxError, SandboxExpired, SandboxLost, SandboxProvider
+from codeenv.sandbox.metered import Metered
 from codeenv.sources import load_tasks
 from codeenv.text_protocol import write
 from codeenv.tools import ToolCall
@@ -345,6 +346,22 @@ async def test_the_tally(provider: SandboxProvider) -> None:
         assert tally.observation_tokens > 10
         assert tally.create_seconds > 0
         assert 0.2 < tally.exec_seconds < tally.grade_seconds + 5
+        assert tally.box_seconds > tally.create_seconds + tally.exec_seconds
+
+
+async def test_seconds_of_boxes_are_those_of_all_boxes(provider: SandboxProvider) -> None:
+    lived: list[float] = []
+    metered = Metered(provider, lived.append)
+    async with playing(metered) as player:
+        before = player.episode.tally.box_seconds
+        await player.call("run_tests")
+        graded = player.episode.tally.box_seconds
+        assert before == 0.0 < graded == pytest.approx(sum(lived), abs=0.1)
+        await player.finish()
+        await player.episode.close()
+        assert len(lived) == 2  # each grading's; the policy's own is `open`ed
+        own = player.episode.tally.box_seconds - sum(lived)
+        assert player.episode.tally.create_seconds < own
 
 
 @pytest.mark.parametrize(

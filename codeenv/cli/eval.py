@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 import typer
 
-from codeenv.cli.options import Dataset, Sandbox, ScriptFile
+from codeenv.cli.options import Dataset, Image, Sandbox, SandboxSettings, ScriptFile, settings_of
 from codeenv.cli.terminal import COLOURS, FAILED, OK, USAGE, clear_errors, console, fail, progress, table
 
 if TYPE_CHECKING:
@@ -38,6 +38,8 @@ def evaluate(
     rollouts: Annotated[int, typer.Option("-r", min=1, help="Rollouts a task.")] = 1,
     concurrent: Annotated[int, typer.Option("-c", min=1, help="Rollouts at a time.")] = 8,
     sandbox: Sandbox = "auto",
+    sandbox_setting: SandboxSettings = None,
+    image: Image = None,
     protocol: Annotated[str, typer.Option(help="tools or text.")] = "tools",
     max_turns: Annotated[int | None, typer.Option(min=0, help="Messages of the policy; 0: no limit.")] = None,
     arguments: Annotated[str, typer.Option("-a", "--env-args", help=ARGUMENTS_HELP)] = "{}",
@@ -57,15 +59,17 @@ def evaluate(
     if model is None and (base_url or api_key_var):
         raise fail("--base-url and --api-key-var go with --model", USAGE)
     from codeenv.cli.vf_eval import Endpoint, Run
-    from codeenv.sandbox import get_provider
+    from codeenv.sandbox import get_provider, public_settings
 
     infra = 0
     with clear_errors(unavailable=FAILED), ExitStack() as stack:
-        further = {"sandbox": sandbox, "protocol": protocol} | _object("-a", arguments)
+        own = {"sandbox_settings": settings_of(sandbox_setting), "image": image}
+        further: dict[str, Any] = {"sandbox": sandbox, "protocol": protocol}
+        further |= {name: value for name, value in own.items() if value} | _object("-a", arguments)
         if max_turns is not None:
             further["max_turns"] = max_turns
         tasks = _tasks(dataset, further.get("tasks"))
-        get_provider(str(further["sandbox"]))
+        get_provider(str(further["sandbox"]), **public_settings(further.get("sandbox_settings")))
         run = Run(
             arguments={"dataset": dataset, **further},
             examples=min(examples or len(tasks), len(tasks)),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from codeenv.cli.options import AsJson, Dataset, Sandbox
+from codeenv.cli.options import AsJson, Dataset, Image, Sandbox, SandboxSettings, settings_of
 from codeenv.cli.terminal import FAILED, INFRA, OK, clear_errors, console, print_json, progress, table
 
 if TYPE_CHECKING:
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 def validate(
     dataset: Dataset,
     sandbox: Sandbox = "auto",
+    sandbox_setting: SandboxSettings = None,
+    image: Image = None,
     jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, help="Gradings at a time.")] = 2,
     runs: Annotated[int, typer.Option(min=1, help="Times that each reference must pass.")] = 3,
     record: Annotated[
@@ -42,7 +44,7 @@ def validate(
     recorded: list[str] = []
     with clear_errors(unavailable=INFRA):
         tasks = load_tasks(dataset, recorded=not record)
-        reports = anyio.run(_run, tasks, get_provider(sandbox), runs, jobs)
+        reports = anyio.run(_run, tasks, get_provider(sandbox, **settings_of(sandbox_setting)), image, runs, jobs)
         if record:
             recorded = write_down(locate(dataset), tasks, {report.task: report.ids for report in reports})
     reports.sort(key=lambda report: report.task)
@@ -59,12 +61,15 @@ def validate(
     raise typer.Exit(FAILED if bad else INFRA if broken else OK)
 
 
-async def _run(tasks: list[Task], provider: SandboxProvider, runs: int, jobs: int) -> list[TaskReport]:
+async def _run(
+    tasks: list[Task], provider: SandboxProvider, image: str | None, runs: int, jobs: int
+) -> list[TaskReport]:
     from codeenv import validate as core
+    from codeenv.sandbox.api import SandboxSpec
 
     reports: list[TaskReport] = []
     with progress("validating", len(tasks)) as shown:
-        async with core.validate(tasks, provider, runs=runs, jobs=jobs) as arriving:
+        async with core.validate(tasks, provider, spec=SandboxSpec(image=image), runs=runs, jobs=jobs) as arriving:
             async for report in arriving:
                 reports.append(report)
                 shown(len(reports), report.task)

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from importlib import import_module
+from inspect import signature
 from typing import Any
+
+from pydantic import ValidationError
 
 from codeenv.sandbox.api import Probe, SandboxProvider, SandboxUnavailable
 
@@ -21,6 +24,20 @@ BACKENDS = {
 AUTOMATIC = ("bubblewrap",)
 """What `auto` may pick: never one that isolates nothing, never one that bills."""
 
+SECRETS = ("token",)
+"""Settings that may not be written where they are saved or shown: environment arguments, a command line."""
+
+
+def public_settings(settings: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Settings of a backend that come from a place which is saved. :raises ValueError: there is a secret among them."""
+    found = dict(settings or {})
+    if secrets := [name for name in SECRETS if name in found]:
+        raise ValueError(
+            f"the sandbox setting {secrets[0]!r} would be saved with the results; leave it out and set the environment "
+            "variable BEAM_TOKEN, or run `beam login`"
+        )
+    return found
+
 
 def make_provider(name: str, **settings: Any) -> SandboxProvider:
     """A backend by its exact name, not probed. :raises ValueError: no such backend, or an unknown setting."""
@@ -28,10 +45,17 @@ def make_provider(name: str, **settings: Any) -> SandboxProvider:
         raise ValueError(f"unknown sandbox {name!r}; valid: {', '.join(['auto', *BACKENDS])}")
     module, attribute = BACKENDS[name]
     factory: Callable[..., SandboxProvider] = getattr(import_module(module), attribute)
+    valid = list(signature(factory).parameters)
+    if unknown := sorted(set(settings) - set(valid)):
+        raise ValueError(
+            f"unknown settings of sandbox {name!r}: {', '.join(unknown)}; valid: {', '.join(valid) or 'none'}"
+        )
     try:
         return factory(**settings)
-    except TypeError as error:
-        raise ValueError(f"sandbox {name!r} does not take these settings: {sorted(settings)} ({error})") from error
+    except ValidationError as error:
+        faults = error.errors(include_input=False, include_url=False)
+        text = "; ".join(f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}" for fault in faults)
+        raise ValueError(f"settings of sandbox {name!r}: {text}") from None
 
 
 def probe_all() -> list[Probe]:

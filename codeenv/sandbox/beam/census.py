@@ -23,6 +23,11 @@ class Census:
         self._unlisted: set[str] = set()  # stubs of creates without a reply, not looked for yet
         self._in_doubt: set[str] = set()  # stubs of creates without a reply, whose effect may come late
 
+    @property
+    def doubtful(self) -> frozenset[str]:
+        """Stubs of creates without a reply, whose effect may come late."""
+        return frozenset(self._in_doubt)
+
     async def create(self, gateway: Gateway, stub: str) -> Any:
         """Ask for a container, once, and stop those that were made without a reply. Not to be interrupted.
 

@@ -16,7 +16,6 @@ import grpc
 from anyio.lowlevel import RunVar
 
 from codeenv.sandbox.api import SandboxError
-from codeenv.sandbox.beam.messages import message_class
 from codeenv.sandbox.beam.sdk import Account, message_types
 
 MESSAGE_LIMIT = 64 * 1024 * 1024
@@ -111,6 +110,8 @@ class Gateway:
             delay = min(2.0, delay * 2)
 
     def _bind(self, method: str) -> tuple[Callable[..., Any], Any]:
+        from codeenv.sandbox.beam.messages import message_class  # betterproto takes a while
+
         service = METHODS[method]
         types = message_types(service)
         name = f"Pod{method}" if method.startswith("Sandbox") else method

@@ -15,6 +15,7 @@ from typing import Literal
 import anyio
 import anyio.to_thread
 from anyio.lowlevel import RunVar
+from pydantic import ConfigDict, validate_call
 
 from codeenv.sandbox.api import (
     Capabilities,
@@ -24,10 +25,12 @@ from codeenv.sandbox.api import (
     SandboxSpec,
     UnsupportedSpec,
 )
+from codeenv.sandbox.beam import image_cache
 from codeenv.sandbox.beam.census import Census
 from codeenv.sandbox.beam.container import Container
 from codeenv.sandbox.beam.gateway import Gateway, Refused, Unreachable, gateway_of
 from codeenv.sandbox.beam.lease import Leases
+from codeenv.sandbox.beam.records import record_of
 from codeenv.sandbox.beam.sandbox import BeamSandbox
 from codeenv.sandbox.beam.sdk import Account, Blueprint, find_account, make_stub
 from codeenv.sandbox.beam.uninterrupted import uninterrupted
@@ -61,6 +64,7 @@ class BeamProvider:
 
     name = "beam"
 
+    @validate_call(config=ConfigDict(hide_input_in_errors=True))
     def __init__(
         self,
         *,
@@ -129,6 +133,13 @@ class BeamProvider:
 
     def check(self, spec: SandboxSpec) -> None:
         """Have Beam prepare the image and the stub. Blocks, for minutes while an image is built."""
+        if spec.image and spec.image.startswith("id:") and spec.packages:
+            missing = image_cache.lacking(spec.image, spec.packages)
+            if missing is None:
+                logger.warning("sandbox: image %s must have %s", spec.image, ", ".join(spec.packages))
+            elif missing:
+                text = f"image {spec.image} lacks {', '.join(missing)}: give `codeenv image build` --requirement"
+                raise UnsupportedSpec(text)
         self._stub(spec)
 
     def _blueprint(self, spec: SandboxSpec) -> Blueprint:
@@ -168,10 +179,26 @@ class BeamProvider:
             await box.close()
 
     async def open(self, spec: SandboxSpec) -> Sandbox:
-        started = time.monotonic()
         stub = self._stubs.get(self._blueprint(spec)) or await anyio.to_thread.run_sync(
             self._stub, spec, abandon_on_cancel=True
         )
+        return await self._open(spec, stub)
+
+    @asynccontextmanager
+    async def bare(self, spec: SandboxSpec) -> AsyncGenerator[tuple[Container, str]]:
+        """A container without our agent, of a stub of its own, and the stub's id: for what is made into an image. As
+        `create`, it is gone after the block. :raises UnsupportedSpec: it would hold what no image may."""
+        if self._secrets:
+            raise UnsupportedSpec("secrets would be kept in the image: leave the sandbox setting 'secrets' out")
+        stub = await anyio.to_thread.run_sync(make_stub, self.account, self._blueprint(spec), abandon_on_cancel=True)
+        box = await self._open(spec, stub, bare=True)
+        try:
+            yield box.container, stub
+        finally:
+            await box.close()
+
+    async def _open(self, spec: SandboxSpec, stub: str, *, bare: bool = False) -> BeamSandbox:
+        started = time.monotonic()
         run = self._runs.get(None)
         if run is None:
             run = _Run(self.account, self._census, self._at_once, self._lease_seconds)
@@ -186,14 +213,16 @@ class BeamProvider:
                 raise
             try:
                 run.leases.add(box)
-                facts = await box.start()
-                self._look_at(facts.exposes_token)
+                if not bare:
+                    facts = await box.start()
+                    self.look_at(facts.exposes_token)
             except BaseException:
                 await box.close()
                 raise
             return box
 
-    def _look_at(self, exposes_token: bool) -> None:
+    def look_at(self, exposes_token: bool) -> None:
+        """:raises SandboxError: such a box is not to be used."""
         if not exposes_token or self._token_in_box == "allow":
             return
         text = (
@@ -217,6 +246,7 @@ class _Run:
         self._gateway: Gateway | None = None
         self.limiter = anyio.CapacityLimiter(at_once)
         self.leases = Leases(lease_seconds)
+        self._record = record_of(account)
 
     async def enter(self) -> Gateway:
         async with self._entering:
@@ -230,7 +260,10 @@ class _Run:
         async with self._entering:
             self._users -= 1
             if not self._users and self._gateway is not None:
+                doubtful = self._census.doubtful
                 await self._census.settle(self._gateway)
+                for stub in doubtful - self._census.doubtful:
+                    self._record.ended(stub)
                 self._gateway = None
                 await self._stack.aclose()
 
@@ -238,10 +271,12 @@ class _Run:
         """A container, with patience while the account's quota is used up or the gateway is not there. Not interrupted
         while a reply may come: what was made and is not known would be billed until its lease is over."""
         delay = 0.2
+        self._record.will_make(stub)
         while True:
             try:
                 reply = await uninterrupted(self._census.create(gateway, stub), partial(self._census.undo, gateway))
                 if reply.ok and reply.container_id:
+                    self._record.made(str(reply.container_id))
                     return Container(gateway, str(reply.container_id))
                 said = str(reply.error_msg or "Beam gave no reason")
                 patience = CREATE_PATIENCE if QUOTA.search(said) else 0.0
@@ -249,6 +284,8 @@ class _Run:
                 said, patience = str(error), UNREACHABLE_PATIENCE
             except Refused as error:
                 said, patience = str(error), CREATE_PATIENCE if QUOTA.search(str(error)) else 0.0
+            if stub in self._census.doubtful:
+                self._record.made(stub)  # something may be there that somebody has to end
             if (seconds := time.monotonic() - started) >= patience:
                 raise SandboxError(f"the sandbox could not be made: {said}", stage="create", seconds=seconds)
             await anyio.sleep(delay * random.uniform(0.5, 1.5))
@@ -264,6 +301,8 @@ class _Run:
                 logger.warning("sandbox %s: Beam did not stop it: %s", container.id, reply.error_msg)
             elif reply.ok and not await self._is_going(container):
                 logger.warning("sandbox %s: Beam has been told to stop it and still calls it running", container.id)
+            else:
+                self._record.ended(container.id)
         except (Refused, Unreachable) as error:
             logger.warning("sandbox %s: it may live on until its lease is over: %s", container.id, error)
         finally:

@@ -40,6 +40,8 @@ class BeamSandbox(AgentSandbox):
         self._folder = f"{SCRATCH}/.codeenv-{self.id}"
         self._beam = self._line = BeamLine(container, self._folder)
         self._give_back = destroy
+        self.facts: agent_program.Facts | None = None
+        """Of the box, once it has started."""
 
     @property
     def seconds(self) -> float:
@@ -74,6 +76,7 @@ class BeamSandbox(AgentSandbox):
             text = str(error) or f"not ready within {READY_SECONDS:g} s"
             raise SandboxError(f"the sandbox did not start: {text}", stage="create", seconds=self.seconds) from error
         self._env = {**box_environment("", self.spec.env), "PATH": facts.path, **self.spec.env}
+        self.facts = facts
         return facts
 
     async def _first_word(self, command: Sequence[str]) -> str:

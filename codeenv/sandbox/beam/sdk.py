@@ -11,15 +11,23 @@ import threading
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from importlib import import_module
+from pathlib import Path
 from typing import Any
 
-from codeenv.sandbox.api import SandboxError, UnsupportedSpec
+from codeenv.sandbox.api import SandboxError, SandboxUnavailable, UnsupportedSpec
 
 os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # as the SDK has it: gRPC would write of each lost connection to stderr
 _lock = threading.RLock()  # the SDK's channel and terminal are the whole process's
 
 
-class NoAccount(SandboxError):
+NOT_SET_UP = (
+    "not set up: no Beam account is configured. Run `beam login` or set BEAM_TOKEN (self-hosted: also GATEWAY_HOST and "
+    "GATEWAY_PORT)"
+)
+
+
+class NoAccount(SandboxUnavailable):
     """Nothing says which account to use."""
 
 
@@ -86,13 +94,15 @@ def _quiet() -> Generator[None]:
 
 
 def find_account(host: str | None = None, port: int | None = None, token: str | None = None) -> Account:
-    """The account that is given, else the one that beam-client would use: its configuration file, then the
+    """The account that is given; what is not given of it as beam-client has it: its configuration file, then the
     environment. Blocks for the SDK's import, about 1.5 s, the first time.
 
     :raises NoAccount: there is none.
     """
     if host and port and token:
         return Account(host, port, token)
+    if not token and not _has_credentials():
+        raise NoAccount(NOT_SET_UP, stage="probe")
     with _quiet():
         import beam  # noqa: F401  # pyright: ignore[reportMissingTypeStubs, reportUnusedImport]
         from beta9 import config  # pyright: ignore[reportMissingTypeStubs]
@@ -102,17 +112,19 @@ def find_account(host: str | None = None, port: int | None = None, token: str | 
         try:
             context = sdk.get_config_context()
         except (SystemExit, Exception) as error:
-            raise NoAccount(
-                "no Beam account: run `beam login` or set BEAM_TOKEN (self-hosted: also GATEWAY_HOST and "
-                f"GATEWAY_PORT), or pass host, port and token ({error})",
-                stage="probe",
-            ) from error
+            raise NoAccount(f"{NOT_SET_UP} ({error})", stage="probe") from error
         finally:
             sys.stdin.close()
             sys.stdin = stdin
-    if not context.token:
+    if not (token or context.token):
         raise NoAccount("the Beam account in use has no token: run `beam login` or set BEAM_TOKEN", stage="probe")
-    return Account(str(context.gateway_host), int(context.gateway_port), str(context.token))
+    return Account(host or str(context.gateway_host), port or int(context.gateway_port), token or str(context.token))
+
+
+def _has_credentials() -> bool:
+    """Whether it is worth the SDK's import to ask it."""
+    file = Path(os.environ.get("CONFIG_PATH") or "~/.beam/config.ini").expanduser()
+    return bool(os.environ.get("BETA9_TOKEN") or os.environ.get("BEAM_TOKEN")) or file.exists()
 
 
 def make_stub(account: Account, blueprint: Blueprint) -> str:
@@ -149,12 +161,24 @@ def make_stub(account: Account, blueprint: Blueprint) -> str:
         except (ValueError, TypeError) as error:
             raise UnsupportedSpec(f"Beam cannot provide this: {error}") from error
         except (SystemExit, Exception) as error:
-            raise SandboxError(f"Beam did not prepare the sandbox: {error}", stage="create") from error
+            text = _reason(account, error)
+            raise SandboxError(f"Beam did not prepare the sandbox: {text}", stage="create") from error
         finally:
             base.unset_channel()
         if not ready or not box.stub_id:
             raise SandboxError("Beam refused to prepare the sandbox", stage="create")
         return str(box.stub_id)
+
+
+def _reason(account: Account, error: BaseException) -> str:
+    """One line: a failed RPC shows as five."""
+    import grpc
+
+    if not isinstance(error, grpc.Call):
+        return str(error)
+    if error.code() in (grpc.StatusCode.UNAUTHENTICATED, grpc.StatusCode.PERMISSION_DENIED):
+        return f"{account} does not accept the token: run `beam login` or set BEAM_TOKEN"
+    return f"{account}: {error.code().name} {error.details()}"
 
 
 def _image(blueprint: Blueprint) -> Any:
@@ -179,10 +203,11 @@ def _image(blueprint: Blueprint) -> Any:
 
 def message_types(service: str) -> Mapping[str, Any]:
     """The SDK's message classes of `pod`, `gateway`, `image`, by name."""
+    name = f"beta9.clients.{service}"
+    if name in sys.modules:  # no lock: event loops come here, and whoever has it may be building an image
+        return vars(import_module(name))
     with _quiet():
-        from importlib import import_module
-
-        return vars(import_module(f"beta9.clients.{service}"))
+        return vars(import_module(name))
 
 
 __all__: Sequence[str] = ("Account", "Blueprint", "NoAccount", "find_account", "make_stub", "message_types")
