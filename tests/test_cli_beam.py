@@ -9,12 +9,12 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import beam_account, provider_or_skip
-from env_support import double_task, pytest_task
 
 from codeenv.graders import CommandGrader, FunctionsGrader
 from codeenv.sources.jsonl import dump_task
 from codeenv.task import Task
+from tests.conftest import beam_account, provider_or_skip
+from tests.env_support import double_task, pytest_task
 
 DOUBLE = b"def double(n):\n    return 2 * n\n"
 FUNCTIONS = b"from double import double\n\n\ndef test_one():\n    assert double(21) == 42\n"
@@ -22,19 +22,26 @@ FUNCTIONS = b"from double import double\n\n\ndef test_one():\n    assert double(
 
 def functions_task(number: int) -> Task:
     return Task(
-        id=f"functions-{number}", instruction=f"Write double(n). Variant {number}.",
-        files={"double.py": b"double = None\n"}, tests={"test_double.py": FUNCTIONS}, solution={"double.py": DOUBLE},
-        wrong={"squares": {"double.py": DOUBLE.replace(b"2 * n", b"n * n")}}, grader=FunctionsGrader(timeout=60),
-    )  # fmt: skip
+        id=f"functions-{number}",
+        instruction=f"Write double(n). Variant {number}.",
+        files={"double.py": b"double = None\n"},
+        tests={"test_double.py": FUNCTIONS},
+        solution={"double.py": DOUBLE},
+        wrong={"squares": {"double.py": DOUBLE.replace(b"2 * n", b"n * n")}},
+        grader=FunctionsGrader(timeout=60),
+    )
 
 
 def command_task(number: int) -> Task:
     return Task(
-        id=f"command-{number}", instruction=f"Write 42 into answer. Variant {number}.", files={"answer": b"\n"},
-        tests={"check.sh": b"grep -qx 42 \"$WORKSPACE/answer\"\n"}, solution={"answer": b"42\n"},
+        id=f"command-{number}",
+        instruction=f"Write 42 into answer. Variant {number}.",
+        files={"answer": b"\n"},
+        tests={"check.sh": b'grep -qx 42 "$WORKSPACE/answer"\n'},
+        solution={"answer": b"42\n"},
         wrong={"41": {"answer": b"41\n"}},
         grader=CommandGrader(command=("/bin/bash", "check.sh"), timeout=60),
-    )  # fmt: skip
+    )
 
 
 def adding_task(number: int) -> Task:

@@ -39,7 +39,7 @@ def public_settings(settings: Mapping[str, Any] | None) -> dict[str, Any]:
     return found
 
 
-def make_provider(name: str, **settings: Any) -> SandboxProvider:
+def make_provider(name: str, /, **settings: Any) -> SandboxProvider:
     """A backend by its exact name, not probed. :raises ValueError: no such backend, or an unknown setting."""
     if name not in BACKENDS:
         raise ValueError(f"unknown sandbox {name!r}; valid: {', '.join(['auto', *BACKENDS])}")
@@ -63,7 +63,7 @@ def probe_all() -> list[Probe]:
     return [make_provider(name).probe() for name in BACKENDS]
 
 
-def get_provider(name: str = "auto", **settings: Any) -> SandboxProvider:
+def get_provider(name: str = "auto", /, **settings: Any) -> SandboxProvider:
     """A backend that works here: `auto` is the strongest that may be picked unasked, found by running it.
 
     :raises SandboxUnavailable: it does not work on this host; the message says what failed and how to allow it.
