@@ -50,7 +50,7 @@ async def test_an_image_holds_what_the_script_made_and_nothing_of_ours(
     assert not made.cached
     assert said[0] == "preparing"
     assert said[-1] == "verifying"
-    (image,) = (image for image in gateway.store.images.values() if image.content)
+    image = gateway.store.images[made.id.removeprefix("id:")]
     assert [entry.path for entry in image.content["/tmp"] if entry.kind == "file"] == ["prepared/steps"]
     await nothing_runs(gateway)
 
@@ -129,7 +129,7 @@ async def test_secrets_are_not_kept_in_an_image(gateway: Gateway, nobody: dict[s
 async def test_packages_that_an_image_lacks_are_an_error_at_load_time(
     gateway: Gateway, provider: BeamProvider, caplog: pytest.LogCaptureFixture
 ) -> None:
-    made = await build(provider, SPEC, Recipe(("pytest>=7",), ":"))
+    made = await build(provider, SPEC, Recipe(("pytest",)))
     of_image = SPEC.model_copy(update={"image": made.id})
     await anyio.to_thread.run_sync(provider.check, of_image.model_copy(update={"packages": ("pytest>=7",)}))
     with pytest.raises(UnsupportedSpec, match="lacks numpy: give `codeenv image build` --requirement"):
