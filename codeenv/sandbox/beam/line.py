@@ -8,7 +8,6 @@ import errno
 import os
 import random
 from collections.abc import Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass, field
 
 import anyio
@@ -71,10 +70,10 @@ class BeamLine:
             self.release(number)
 
     async def about(self, kind: bytes, about: int) -> BeamAnswer:
-        """A request that ends an earlier one, and waits for no other's turn."""
+        """A request that ends an earlier one."""
         number = self.reserve()
         try:
-            return await self.ask(number, pack(kind, about, []), urgent=True)
+            return await self.ask(number, pack(kind, about, []))
         finally:
             self.release(number)
 
@@ -89,10 +88,10 @@ class BeamLine:
             except (SandboxError, OSError):
                 pass
 
-    async def ask(self, number: int, request: bytes, *, path: str = "", urgent: bool = False) -> BeamAnswer:
+    async def ask(self, number: int, request: bytes, *, path: str = "") -> BeamAnswer:
         """Have a request carried out once, however often it must be sent; an empty one waits for an earlier one."""
         answer = BeamAnswer()
-        for kind, _, body in frames(bytearray(await self._until_answered(number, request, urgent))):
+        for kind, _, body in frames(bytearray(await self._until_answered(number, request))):
             fields = unpack(body)
             if kind == b"d":
                 answer.data.append(fields)
@@ -103,7 +102,7 @@ class BeamLine:
                 raise OSError(code, fields[1].decode("utf-8", "replace") or os.strerror(code or errno.EIO), path)
         return answer
 
-    async def _until_answered(self, number: int, request: bytes, urgent: bool) -> bytes:
+    async def _until_answered(self, number: int, request: bytes) -> bytes:
         big = len(request) > INLINE
         name = f"u.{number}"
         uploaded = False
@@ -116,7 +115,7 @@ class BeamLine:
             text = f"@{len(request)} {name}" if big else base64.b64encode(request).decode()
             needed = min(self._outstanding)
             call = ["sh", f"{self._folder}/call", f"{number} {needed}", text]
-            async with nullcontext() if urgent else self._limiter:
+            async with self._limiter:
                 said = await self._container.run(call, meanwhile=self._check)
             line, whole, rest = said.partition("\n")
             try:

@@ -38,7 +38,7 @@ case $a in @*) exec cat "o.${{1%% *}}.0" ;; esac
 """
 """Arguments: the request's number and the first that is still needed; the request in base64, or `@`, its size and the
 name of its file. Prints the answer: `=` and base64; or `@` and how many pieces it has, then the first of them; or `?`:
-the request is not whole; or `!`: it is to come again, as slots are short, or another was taken for it."""
+the request is not whole; or `!`: it is to come again, as slots are short."""
 
 
 class Answer:
@@ -115,22 +115,14 @@ class Doors(agent.Agent):
         elif answer.line:
             self.deliver(slot, answer.line)
         else:
-            for earlier in self.slots_of(answer):  # nobody may wait there any longer, and slots are few
-                self.turn_away(earlier)
             self.wait(slot, answer)
 
     def wait(self, slot, answer):
         self.waiting[slot] = answer
         if len(self.waiting) > CROWD:  # who comes next may want what all of these wait for
-            self.turn_away(next(iter(self.waiting)))
-
-    def turn_away(self, slot):
-        """Whoever waits there is to come again."""
-        del self.waiting[slot]
-        self.deliver(slot, b"!")
-
-    def slots_of(self, answer):
-        return [slot for slot, awaited in self.waiting.items() if awaited is answer]
+            first = next(iter(self.waiting))
+            del self.waiting[first]
+            self.deliver(first, b"!")
 
     def take(self, slot, text):
         """The request that rang, or was filed; None when it is not whole."""
@@ -205,7 +197,7 @@ class Doors(agent.Agent):
 
     def complete(self, answer, line):
         answer.line = line
-        for slot in self.slots_of(answer):
+        for slot in [slot for slot, awaited in self.waiting.items() if awaited is answer]:
             del self.waiting[slot]
             self.deliver(slot, line)
 

@@ -43,7 +43,7 @@ async def endings(box: BeamSandbox) -> None:
 
 
 async def timeouts(box: BeamSandbox) -> None:
-    for seconds in (0.1, 0.6):
+    for seconds in (0.4, 0.8):
         result = await box.exec("echo before; sleep 61 & setsid sleep 61; echo after", timeout=seconds)
         assert (result.stdout, result.timed_out) == (b"before\n", True)
 
