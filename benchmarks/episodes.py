@@ -17,6 +17,7 @@ from time import perf_counter, process_time
 import anyio
 from measure import options, report
 
+from codeenv.grading import turn
 from codeenv.sandbox import get_provider
 from codeenv.sandbox.api import SandboxProvider, SandboxSpec
 from codeenv.sandbox.python import resolve_python
@@ -64,7 +65,7 @@ def ours(provider: SandboxProvider) -> Play:
             for name, data in FILES.items():
                 await box.write_file(name, data)
             left = await box.export()
-        async with provider.create(SandboxSpec()) as judge:
+        async with turn(provider), provider.create(SandboxSpec()) as judge:
             await judge.import_(left)
             await judge.write_file("hidden_test.py", TESTS)
             done = await judge.exec(COMMAND, timeout=60)
@@ -149,6 +150,7 @@ async def main() -> None:
         f"medians of {rounds} rounds in turn; Python {sys.version.split()[0]}",
         f"the test run is `{' '.join(COMMAND)}` everywhere",
         "two boxes an episode, the work's and the grader's: directories where nothing isolates them",
+        "ours run their tests in turns, as its grader does, inspect_ai as many commands at a time as there are cores",
         "bounds: bubblewrap at least 0.6 of bare and 0.9 of no isolation",
     ]
     if not local:

@@ -38,6 +38,7 @@ __all__ = [
     "grade",
     "judged_workspace",
     "workspace_of",
+    "turn",
 ]
 
 KINDS: Mapping[str, Callable[[Task, Any, Archive, Boxes], Awaitable[Report]]] = {
@@ -64,13 +65,14 @@ def box_spec(task: Task, defaults: SandboxSpec | None = None) -> SandboxSpec:
 _grading: RunVar[anyio.CapacityLimiter] = RunVar("codeenv_gradings")
 
 
-def _turn(provider: SandboxProvider) -> AbstractAsyncContextManager[object]:
-    """Test runs on our own cores wait for each other: crowded, an honest solution would miss its time limit."""
+def turn(provider: SandboxProvider) -> AbstractAsyncContextManager[object]:
+    """A grading's turn. On our own cores they wait for each other: crowded, an honest solution would miss its time
+    limit. There is one more than there are cores, whose boxes are made and files are moved while others run."""
     if not provider.capabilities.shares_host:
         return nullcontext()
     limiter = _grading.get(None)
     if limiter is None:
-        limiter = anyio.CapacityLimiter(max(2, os.cpu_count() or 1))
+        limiter = anyio.CapacityLimiter((os.cpu_count() or 1) + 1)
         _grading.set(limiter)
     return limiter
 
@@ -114,7 +116,7 @@ async def _report(task: Task, judged: Archive, boxes: Boxes) -> Report:
     """One grading, whose failures of the sandbox are ours and nobody else's."""
     started = time.monotonic()
     try:
-        async with _turn(boxes.provider):
+        async with turn(boxes.provider):
             return await KINDS[task.grader.kind](task, task.grader, judged, boxes)
     except SandboxError as error:
         # Never as SandboxExpired: that is what a policy's own box does, and it costs the policy its reward.
