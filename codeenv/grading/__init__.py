@@ -37,8 +37,8 @@ __all__ = [
     "box_spec",
     "grade",
     "judged_workspace",
-    "workspace_of",
     "turn",
+    "workspace_of",
 ]
 
 KINDS: Mapping[str, Callable[[Task, Any, Archive, Boxes], Awaitable[Report]]] = {
