@@ -1,6 +1,7 @@
 """Turns on Beam: one command in each of 1, 64 and 256 boxes at a time, by the SDK's `.aio`, by the SDK in a thread for
 each box, and by ours; then 500 turns at once, each in a box of its own, eight of them of 20 s. Against the gateway of
-the tests in a process of its own, whose boxes are local ones: what is compared is the way to a box, not Beam."""
+the tests in a process of its own, whose boxes are local ones and so take the cores that all of this runs on: once with
+nothing in between, where those cores are what is measured, once as if it were 10 ms away, as a gateway is."""
 
 from __future__ import annotations
 
@@ -32,14 +33,16 @@ SPEC = SandboxSpec(memory_mb=256, ttl_seconds=3000)
 TURN = "true"
 AT_ONCE = (1, 64, 256)
 TURNS = {1: 60, 64: 384, 256: 768}
+PLACES = {"here": {}, "10 ms away": {"way": 0.01, "inline_poll": 0.02}}
+"""How far the gateway is, and how often it looks whether a command has ended: at once, or as Beam's does."""
 LONG, LONG_SECONDS, SHORT, SHORT_SECONDS = 8, 20.0, 492, 0.5
 
 Turn = Callable[[int, str], Awaitable[None]]
 
 
 @asynccontextmanager
-async def gateway() -> AsyncGenerator[dict[str, Any]]:
-    command = [sys.executable, "-m", "tests.beam_gateway"]
+async def gateway(conduct: dict[str, float]) -> AsyncGenerator[dict[str, Any]]:
+    command = [sys.executable, "-m", "tests.beam_gateway", "--conduct", json.dumps(conduct)]
     pipe = subprocess.PIPE
     with subprocess.Popen(command, cwd=ROOT, stdin=pipe, stdout=pipe) as process:  # noqa: ASYNC220
         assert process.stdin
@@ -144,11 +147,18 @@ async def one_rpc(place: dict[str, Any], turns: int) -> float:
 
 async def main() -> None:
     arguments = options(__doc__ or "")
-    rounds = arguments.rounds or 3
     rows: list[dict[str, object]] = []
     notes: list[str] = []
+    for name, conduct in PLACES.items():
+        await measure(name, conduct, arguments.rounds or 3, rows, notes)
+    report("turns on a Beam gateway", rows, as_json=arguments.json, notes=notes)
+
+
+async def measure(
+    where: str, conduct: dict[str, float], rounds: int, rows: list[dict[str, object]], notes: list[str]
+) -> None:
     async with AsyncExitStack() as stack:
-        place = await stack.enter_async_context(gateway())
+        place = await stack.enter_async_context(gateway(conduct))
         provider = make_provider("beam", **place)
         await anyio.to_thread.run_sync(provider.check, SPEC)
         boxes: list[BeamSandbox] = []
@@ -162,7 +172,7 @@ async def main() -> None:
         async with anyio.create_task_group() as group:
             for _ in range(LONG + SHORT):
                 group.start_soon(make)
-        notes.append(f"{len(boxes)} boxes made in {perf_counter() - started:.1f} s")
+        notes.append(f"{where}: {len(boxes)} boxes made in {perf_counter() - started:.1f} s")
         pool = stack.enter_context(ThreadPoolExecutor(len(boxes)))
         turns = rivals(place, boxes, pool)
         for count in AT_ONCE:
@@ -170,25 +180,21 @@ async def main() -> None:
             for _ in range(rounds):
                 for name, turn in turns.items():
                     measured[name].append(await rate(turn, count, TURNS[count]))
+            aio = statistics.median(speed for speed, _ in measured["the SDK's .aio"])
             for name, values in measured.items():
                 speed = statistics.median(speed for speed, _ in values)
-                aio = statistics.median(speed for speed, _ in measured["the SDK's .aio"])
+                used = statistics.median(used for _, used in values)
                 rows.append(
                     {
-                        "boxes": count,
-                        "rival": name,
-                        "turns/s": speed,
-                        "CPU ms/turn": statistics.median(used for _, used in values),
+                        "gateway": where, "boxes": count, "rival": name, "turns/s": speed, "CPU ms/turn": used,
                         "times .aio": speed / aio,
                     }
-                )
-        notes.append(f"an RPC that does nothing, 64 at a time: {await one_rpc(place, 2000):.0f} a second")
+                )  # fmt: skip
+        notes.append(f"{where}: an RPC that does nothing, 64 at a time: {await one_rpc(place, 2000):.0f} a second")
         for name, turn in turns.items():
             median = await mixed(turn)
-            notes.append(
-                f"{LONG} turns of {LONG_SECONDS:g} s, {SHORT} of {SHORT_SECONDS} s, {name}: {median:.2f} s a short one"
-            )
-    report("turns on a Beam gateway", rows, as_json=arguments.json, notes=notes)
+            text = f"{LONG} turns of {LONG_SECONDS:g} s and {SHORT} of {SHORT_SECONDS} s, {name}"
+            notes.append(f"{where}: {text}: {median:.2f} s a short one")
 
 
 if __name__ == "__main__":

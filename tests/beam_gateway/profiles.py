@@ -67,6 +67,8 @@ class Conduct:
     ttl_check: float = 1.0
     """Boxes whose time is up are looked for this often."""
     exit_codes_kept: float = 300.0
+    way: float = 0.0
+    """How long a request is on its way to the gateway and its answer on the way back, together."""
     inline_wait: float = 0.75
     inline_poll: float = 0.0
     """The server looks this often whether a command that is waited for has ended (it does every 0.02 s). 0: at once."""

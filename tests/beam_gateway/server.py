@@ -144,6 +144,8 @@ class Gateway:
             return self.do(late(request, seconds) if seconds else method(request, answer))
 
         async def call(request: Any, context: Context) -> Any:
+            if self.conduct.way:
+                await asyncio.sleep(self.conduct.way)
             if not await self._admits(rpc, context):
                 return answer(ok=False, error_msg="Invalid token")
             if fault := self.faults.of(rpc, request):

@@ -17,7 +17,6 @@ from typing import Any
 
 from codeenv.sandbox.api import SandboxError, SandboxUnavailable, UnsupportedSpec
 
-os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # as the SDK has it: gRPC would write of each lost connection to stderr
 _lock = threading.RLock()  # the SDK's channel and terminal are the whole process's
 
 
@@ -164,10 +163,18 @@ def make_stub(account: Account, blueprint: Blueprint) -> str:
             text = _reason(account, error)
             raise SandboxError(f"Beam did not prepare the sandbox: {text}", stage="create") from error
         finally:
-            base.unset_channel()
+            _drop_channel(base)
         if not ready or not box.stub_id:
             raise SandboxError("Beam refused to prepare the sandbox", stage="create")
         return str(box.stub_id)
+
+
+def _drop_channel(base: Any) -> None:
+    """Only unset, the channel would keep its thread."""
+    channel = base._channel
+    base.unset_channel()
+    if channel is not None:
+        channel.close()
 
 
 def _reason(account: Account, error: BaseException) -> str:

@@ -12,7 +12,7 @@ import grpc
 import pytest
 
 from codeenv.sandbox.api import SandboxError, SandboxSpec
-from codeenv.sandbox.beam import provider as beam_provider
+from codeenv.sandbox.beam import fleet
 from codeenv.sandbox.beam import sandbox as beam_sandbox
 from codeenv.sandbox.beam.provider import BeamProvider
 from tests.beam_gateway.container import STOPPED_BY_SCHEDULER
@@ -160,7 +160,7 @@ async def test_a_full_quota_is_waited_for(gateway: Gateway, provider: BeamProvid
 async def test_but_not_for_ever(
     gateway: Gateway, provider: BeamProvider, fault: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(beam_provider, "CREATE_PATIENCE", 0.4)
+    monkeypatch.setattr(fleet, "CREATE_PATIENCE", 0.4)
     gateway.faults.add("CreatePod", times=None, **fault)
     with fails("quota exceeded|too many requests", within=6.0):
         await opened(provider)
@@ -173,7 +173,7 @@ async def test_a_gateway_that_is_gone(
     await (await opened(provider)).close()
     await gateway.stop()
     with monkeypatch.context() as patch, fails("gave no answer to CreatePod", within=15.0):
-        patch.setattr(beam_provider, "UNREACHABLE_PATIENCE", 0.4)
+        patch.setattr(fleet, "UNREACHABLE_PATIENCE", 0.4)
         patch.setattr("codeenv.sandbox.beam.census.LIST_SECONDS", 0.5)
         await opened(provider)
     await gateway.restart()

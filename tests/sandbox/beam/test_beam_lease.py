@@ -15,7 +15,7 @@ import grpc
 import pytest
 
 from codeenv.sandbox.api import SandboxLost
-from codeenv.sandbox.beam import provider as beam_provider
+from codeenv.sandbox.beam import fleet
 from codeenv.sandbox.beam.lease import Leases
 from codeenv.sandbox.beam.provider import BeamProvider
 from codeenv.sandbox.beam.sandbox import BeamSandbox
@@ -169,7 +169,7 @@ async def test_a_stop_meets_a_fault(
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    monkeypatch.setattr(beam_provider, "GONE_SECONDS", 0.5)
+    monkeypatch.setattr(fleet, "GONE_SECONDS", 0.5)
     monkeypatch.setattr("codeenv.sandbox.beam.gateway.PATIENCE", 3.0)
     box = await opened(provider)
     gateway.faults.add("StopContainer", **fault)

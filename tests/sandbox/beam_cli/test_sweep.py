@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -141,14 +140,12 @@ def test_whether_a_run_lives(changes: dict[str, Any], lives: bool | None) -> Non
 
 
 def test_a_zombie_is_dead() -> None:
-    child = os.fork()
-    if not child:
-        os._exit(0)
-    while Path(f"/proc/{child}/stat").read_text().rpartition(")")[2].split()[0] != "Z":
+    child = subprocess.Popen(["true"])
+    while Path(f"/proc/{child.pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z":
         time.sleep(0.01)
-    run = Run.of_this_process(Account("gateway.example", 443, "hush")).model_copy(update={"pid": child})
+    run = Run.of_this_process(Account("gateway.example", 443, "hush")).model_copy(update={"pid": child.pid})
     assert run.lives is False
-    os.waitpid(child, 0)
+    child.wait()
 
 
 @pytest.mark.parametrize("run", ["elsewhere", "another-gateway", "another-account"])
