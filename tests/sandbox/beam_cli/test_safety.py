@@ -35,8 +35,14 @@ anyio.run(main)
 assert sys.excepthook is hook, sys.excepthook
 assert "BETA9_NO_INPUT" not in os.environ
 import gc; gc.collect()
-left = [thread.name for thread in threading.enumerate() if thread is not threading.main_thread()]
-assert not [name for name in left if "grpc" not in name.lower() and "poll" not in name.lower()], left
+def left():
+    names = [thread.name for thread in threading.enumerate() if thread is not threading.main_thread()]
+    return [name for name in names if "grpc" not in name.lower() and "poll" not in name.lower()]
+import time
+end = time.monotonic() + 10
+while left() and time.monotonic() < end:  # those that have been told to end
+    time.sleep(0.01)
+assert not left(), left()
 """
 NOBODY = """
 from codeenv import get_provider
