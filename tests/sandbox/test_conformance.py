@@ -1,4 +1,4 @@
-"""Every backend keeps every promise of the port, and a check fails where one is broken."""
+"""Both local backends keep every promise of the port, and a check fails where one is broken."""
 
 from __future__ import annotations
 
@@ -17,15 +17,9 @@ from tests.sandbox import broken
 from tests.sandbox.broken import Wrapped, WrappedProvider
 
 
-@pytest.fixture(scope="module", params=[*BACKENDS, "beam"])
+@pytest.fixture(scope="module", params=BACKENDS)
 def conformance_provider(request: pytest.FixtureRequest) -> SandboxProvider:
     return provider_or_skip(request.param)
-
-
-@pytest.fixture(autouse=True)
-def what_the_gateway_has_not(request: pytest.FixtureRequest) -> None:
-    if "beam-specs.the_work_directory_is_the_specs" in request.node.name:
-        pytest.skip("the gateway's boxes are local ones, whose root is read-only, and which have one work directory")
 
 
 # --- the checks themselves -----------------------------------------------------------------------------------------
