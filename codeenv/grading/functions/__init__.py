@@ -11,9 +11,9 @@ from contextlib import AsyncExitStack, asynccontextmanager
 import anyio
 
 from codeenv.graders import FunctionsGrader
-from codeenv.grading.boxes import FAR_AWAY, Boxes
+from codeenv.grading.boxes import Boxes
 from codeenv.grading.functions.box.special import ASKING, PREDICATES
-from codeenv.grading.functions.patience import Patience, round_trip
+from codeenv.grading.functions.patience import Patience
 from codeenv.grading.functions.plain import encode
 from codeenv.grading.functions.program import command, program
 from codeenv.grading.functions.relay import Frame, Relay
@@ -23,8 +23,6 @@ from codeenv.sandbox.api import Sandbox, SandboxError
 from codeenv.sandbox.archive import Archive
 from codeenv.task import Task
 
-A_CALL = 3.0  # times the way to a box: two messages, and what is done with them
-
 
 async def run(task: Task, grader: FunctionsGrader, workspace: Archive, boxes: Boxes) -> Report:
     """:raises SandboxError: the tests' process could not start, or a box was lost."""
@@ -33,13 +31,11 @@ async def run(task: Task, grader: FunctionsGrader, workspace: Archive, boxes: Bo
     async with _both(boxes, workspace) as (tests_box, solution_box):
         folder = f"{tests_box.scratch}/tests"
         await tests_box.import_(Archive.of(task.tests, dict.fromkeys(task.executable, 0o755)), folder)
-        journey = 0.0 if boxes.provider.capabilities.shares_host else await round_trip(tests_box)
-        scope = anyio.CancelScope()
-        patience = Patience(scope, A_CALL * journey, FAR_AWAY * grader.timeout)
-        scope.deadline = anyio.current_time() + grader.timeout
-        with scope:
+        patience = Patience(tests_box, grader.timeout, is_near=boxes.provider.capabilities.shares_host)
+        with patience.scope:
             async with tests_box.open_process(command("tests"), cwd=folder) as process:
-                relay = Relay(process, solution_box, grader.call_timeout, records.append, patience.extend)
+                longest = grader.call_timeout * patience.factor
+                relay = Relay(process, solution_box, longest, records.append, patience.called, patience.measure)
                 await process.send(program("tests"))
                 settings = (folder, modules_of(workspace), test_files(task), needs_pytest(task), asked_for(task))
                 await process.send(Frame.of(b"S", 1, 0, encode(settings)).raw)
@@ -50,8 +46,8 @@ async def run(task: Task, grader: FunctionsGrader, workspace: Archive, boxes: Bo
                     reason = f"the tests' process ended with exit code {done.exit_code}: {done.notice} {said}"
                     if not records:
                         raise SandboxError(reason, stage="start")
-        if scope.cancelled_caught:
-            patience.check(grader.timeout)
+        if patience.scope.cancelled_caught:
+            patience.check()
             reason = f"the tests did not end within {grader.timeout:g} s"
     expected = grader.expected or expected_tests(task.tests)
     results = results_of(records, expected, reason)

@@ -5,11 +5,11 @@ passed on, to be read by the tests' side's decoder."""
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from time import monotonic
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import anyio
 from anyio.abc import TaskGroup, TaskStatus
@@ -72,6 +72,8 @@ class Relay:
     record: Callable[[Record], None]
     called: Callable[[], None] = lambda: None
     """Told of each call that the tests' own code makes."""
+    meanwhile: Callable[[], Coroutine[Any, Any, None]] | None = None
+    """What is to go on beside; cancelled at the end."""
     epoch: int = 0
     solution: Process | None = None
     owing: dict[int, list[str]] = field(default_factory=dict[int, list[str]])
@@ -94,6 +96,8 @@ class Relay:
     async def _run(self) -> None:
         async with anyio.create_task_group() as group:
             group.start_soon(self._watch)
+            if self.meanwhile is not None:
+                group.start_soon(self.meanwhile)
             await self.start(group)
             inbox = bytearray()
             while data := await self.tests.receive():

@@ -7,6 +7,7 @@ import pytest
 from rwlock import LockUsageError, WriterFirstLock
 
 PATIENCE = 5.0
+GIVES_UP = 0.6  # long enough to be seen waiting, from another machine too
 ROUND_PATIENCE = 15.0  # a call may be a message to another machine, and these are 400
 
 
@@ -176,7 +177,7 @@ def test_impatient_writer_does_not_overtake(lock, actors):
 def test_writer_that_gives_up_lets_readers_go_on(lock, actors):
     a, b, c, *_ = actors
     a.do(lock.acquire_read)
-    writer = waiting_writer(lock, b, 0.15)
+    writer = waiting_writer(lock, b, GIVES_UP)
     reader = c.begin(lock.acquire_read, None)
     assert writer() is False
     assert reader() is True, "the writer it waited for is gone"
@@ -187,7 +188,7 @@ def test_writer_in_the_middle_gives_up(lock, actors):
     a, b, c, d, _ = actors
     a.do(lock.acquire_read)
     first = waiting_writer(lock, b)
-    middle = waiting_writer(lock, c, 0.15)
+    middle = waiting_writer(lock, c, GIVES_UP)
     last = waiting_writer(lock, d)
     assert middle() is False
     assert lock.waiting_writers == 2
@@ -200,7 +201,7 @@ def test_writer_in_the_middle_gives_up(lock, actors):
 def test_first_writer_gives_up_and_next_one_inherits(lock, actors):
     a, b, c, d, _ = actors
     a.do(lock.acquire_read)
-    first = waiting_writer(lock, b, 0.15)
+    first = waiting_writer(lock, b, GIVES_UP)
     second = waiting_writer(lock, c)
     assert first() is False
     assert d.do(lock.acquire_read, 0) is False, "another writer is still waiting"
