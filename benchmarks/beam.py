@@ -29,7 +29,7 @@ from codeenv.sandbox.beam.sandbox import BeamSandbox
 from codeenv.sandbox.beam.sdk import message_types
 
 ROOT = Path(__file__).parents[1]
-SPEC = SandboxSpec(memory_mb=256, ttl_seconds=3000)
+SPEC = SandboxSpec(memory_mb=1024, ttl_seconds=3000)
 TURN = "true"
 AT_ONCE = (1, 64, 256)
 TURNS = {1: 60, 64: 384, 256: 768}
