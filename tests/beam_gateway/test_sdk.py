@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -16,9 +15,13 @@ import pytest
 
 from tests.conftest import provider_or_skip
 
-os.environ["BETA9_NO_INPUT"] = "1"  # a missing setting fails and never asks
-
 ROOT = Path(__file__).parent.parent.parent
+
+
+@pytest.fixture(autouse=True)
+def nobody_to_ask(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A missing setting fails."""
+    monkeypatch.setenv("BETA9_NO_INPUT", "1")
 
 
 @pytest.fixture(scope="module")
