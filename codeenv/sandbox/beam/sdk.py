@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import sys
 import threading
+import time
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -17,6 +18,7 @@ from typing import Any
 
 from codeenv.sandbox.api import SandboxError, SandboxUnavailable, UnsupportedSpec
 
+WATCH_SECONDS = 5.0
 _lock = threading.RLock()  # the SDK's channel and terminal are the whole process's
 
 
@@ -170,11 +172,20 @@ def make_stub(account: Account, blueprint: Blueprint) -> str:
 
 
 def _drop_channel(base: Any) -> None:
-    """Only unset, the channel would keep its thread."""
+    """Close the SDK's channel, once the thread that it has watch the connection is through: closed or let go before,
+    that thread would fail, and unset alone it would stay."""
+    from beta9.channel import channel_reconnect_event  # pyright: ignore[reportMissingTypeStubs]
+
     channel = base._channel
     base.unset_channel()
-    if channel is not None:
-        channel.close()
+    if channel is None:
+        return
+    watched: Any = channel._channel
+    watched.unsubscribe(channel_reconnect_event)
+    end = time.monotonic() + WATCH_SECONDS
+    while watched._connectivity_state.polling and time.monotonic() < end:
+        time.sleep(0.02)  # it looks five times a second
+    channel.close()
 
 
 def _reason(account: Account, error: BaseException) -> str:
