@@ -6,13 +6,13 @@ from __future__ import annotations
 import time
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
-
-import anyio
+from functools import partial
 
 from codeenv.graders import StdioGrader
 from codeenv.grading.boxes import Boxes
 from codeenv.grading.compare import SHOWN, difference
 from codeenv.grading.report import NOT_RUN, Report, shorten
+from codeenv.grading.together import together
 from codeenv.grading.verdict import TestResult
 from codeenv.sandbox.api import ExecResult, ExportTooLarge, Sandbox
 from codeenv.sandbox.archive import Archive
@@ -81,22 +81,15 @@ class _Bench:
     async def _state(self, box: Sandbox) -> object:
         """All that a command can leave behind in the box, whose processes are ended first."""
         shared = self._boxes.provider.capabilities.isolation != "none"  # else /dev/shm and the like are the host's
-        found: dict[str, object] = {}
-
-        async def look(path: str, read: Callable[[str], Awaitable[object]]) -> None:
-            try:
-                found[path] = await read(path)
-            except (ExportTooLarge, OSError):
-                found[path] = object()  # too much to look at: like nothing else
-
-        await look(box.workdir, lambda path: box.export(path, stop_processes=True))
-        async with anyio.create_task_group() as group:
-            group.start_soon(look, box.scratch, box.export)
-            if shared:
-                group.start_soon(look, "/dev/shm", box.export)
-                for path in SHARED_MEMORY:
-                    group.start_soon(look, path, box.read_file)
-        return found
+        try:
+            work = await box.export(stop_processes=True)
+            trees = [box.scratch, "/dev/shm"] if shared else [box.scratch]
+            files = SHARED_MEMORY if shared else ()
+            others: list[Callable[[], Awaitable[object]]] = [partial(box.export, path) for path in trees]
+            others += [partial(box.read_file, path) for path in files]
+            return work, await together(*others)
+        except (ExportTooLarge, OSError):
+            return object()  # too much to look at: like nothing else
 
 
 def _fault(done: ExecResult, expected: bytes, grader: StdioGrader) -> str:

@@ -4,11 +4,13 @@
 from __future__ import annotations
 
 import time
+from typing import cast
 
 import pytest
 
 from codeenv.grading.report import MESSAGE_LIMIT
-from codeenv.sandbox.api import SandboxProvider
+from codeenv.sandbox.api import Sandbox, SandboxLost, SandboxProvider
+from tests.env_support import WrappedProvider, WrappedSandbox
 from tests.episodes import Watching, judge, stdio_task
 
 pytestmark = pytest.mark.anyio
@@ -191,3 +193,21 @@ async def test_the_memory_of_a_case(provider: SandboxProvider) -> None:
     assert [test.passed for test in verdict.tests] == [True, False, True], verdict
     assert "memory" in verdict.tests[1].message.lower()
     assert (await judge(stdio_task(cases, program), provider)).outcome == "solved"
+
+
+@pytest.mark.parametrize("nth", [1, 2, 4], ids=["first", "second", "fourth"])
+@pytest.mark.parametrize("call", ["exec", "export", "read_file"])
+async def test_a_box_that_is_lost_is_no_wrong_answer(provider: SandboxProvider, call: str, nth: int) -> None:
+    calls = 0
+
+    async def lose() -> None:
+        nonlocal calls
+        calls += 1
+        if calls >= nth:
+            raise SandboxLost("gone", stage=call)
+
+    losing = WrappedProvider(lambda box, number: cast(Sandbox, WrappedSandbox(box, {call: lose})))
+    cases: dict[str, tuple[str | bytes, str | bytes]] = {str(n): ("", "") for n in range(5)}
+    with pytest.raises(SandboxLost, match="gone") as raised:
+        await judge(stdio_task(cases, "pass"), losing)
+    assert raised.value.stage == f"grading: {call}"

@@ -7,6 +7,7 @@ import ast
 import re
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
 
 import anyio
 
@@ -19,6 +20,7 @@ from codeenv.grading.functions.program import command, program
 from codeenv.grading.functions.relay import Frame, Relay
 from codeenv.grading.records import Record, expected_tests, results_of
 from codeenv.grading.report import Report
+from codeenv.grading.together import together
 from codeenv.sandbox.api import Sandbox, SandboxError
 from codeenv.sandbox.archive import Archive
 from codeenv.task import Task
@@ -62,22 +64,11 @@ async def run(task: Task, grader: FunctionsGrader, workspace: Archive, boxes: Bo
 @asynccontextmanager
 async def _both(boxes: Boxes, workspace: Archive) -> AsyncGenerator[tuple[Sandbox, Sandbox]]:
     """The tests' box and the solution's, opened at the same time."""
-    opened: dict[str, Sandbox] = {}
-    errors: list[Exception] = []
     async with AsyncExitStack() as stack:
-
-        async def open_one(name: str, holds: Archive | None) -> None:
-            try:
-                opened[name] = await stack.enter_async_context(boxes.open(holds))
-            except Exception as error:  # raised in here it would leave as a group
-                errors.append(error)
-
-        async with anyio.create_task_group() as group:
-            group.start_soon(open_one, "tests", None)
-            group.start_soon(open_one, "solution", workspace)
-        if errors:
-            raise errors[0]
-        yield opened["tests"], opened["solution"]
+        tests, solution = await together(
+            partial(stack.enter_async_context, boxes.open()), partial(stack.enter_async_context, boxes.open(workspace))
+        )
+        yield tests, solution
 
 
 def modules_of(workspace: Archive) -> tuple[str, ...]:
