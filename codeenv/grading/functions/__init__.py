@@ -9,8 +9,6 @@ from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 
-import anyio
-
 from codeenv.graders import FunctionsGrader
 from codeenv.grading.boxes import Boxes
 from codeenv.grading.functions.box.special import ASKING, PREDICATES
