@@ -275,7 +275,7 @@ def main():
         if user is not None:
             os.setgroups([])
             for name in (sys.argv[6], home):
-                os.chown(name, user, user)
+                give(name, user)
         for name in ("door", *(f"a.{slot}" for slot in range(SLOTS))):
             os.mkfifo(os.path.join(folder, name), 0o600)
         with open(os.path.join(folder, "call"), "w") as file:
@@ -307,6 +307,14 @@ def main():
     except BaseException as error:
         os.write(tell, f"{type(error).__name__}: {error}\n".encode("utf-8", "replace"))
         os._exit(1)
+
+
+def give(folder, user):
+    """Let a directory be the user's with all that is in it: a script that prepared an image has left it to root."""
+    os.chown(folder, user, user)
+    for place, folders, names in os.walk(folder):
+        for name in folders + names:
+            os.chown(os.path.join(place, name), user, user, follow_symlinks=False)
 
 
 def exposes_token():
