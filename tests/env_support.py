@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +18,10 @@ from codeenv.graders import PytestGrader, StdioGrader
 from codeenv.policies import serve
 from codeenv.prompts import Prompts
 from codeenv.sandbox import get_provider
-from codeenv.sandbox.api import Capabilities, Probe, Sandbox, SandboxProvider, SandboxSpec
+from codeenv.sandbox.api import Sandbox, SandboxProvider, SandboxSpec
 from codeenv.sources.jsonl import dump_task
 from codeenv.task import Task
+from tests.wrapping import Wrapping
 
 SECRET = "hidden-marker-4711"
 KEY = "CODEENV_TEST_KEY"
@@ -57,37 +58,17 @@ def pytest_task(**changes: Any) -> Task:
     return Task(**{**fields, **changes})
 
 
-class WrappedProvider:
+class WrappedProvider(Wrapping):
     """A real provider whose boxes pass through `wrap`, and whose creations through `before`."""
-
-    name = "wrapped"
 
     def __init__(
         self,
         wrap: Callable[[Sandbox, int], Sandbox] = lambda box, number: box,
         before: Callable[[int], Awaitable[None]] | None = None,
     ) -> None:
-        self.inner: SandboxProvider = get_provider("bubblewrap")
+        super().__init__(get_provider("bubblewrap"))
         self.wrap, self.before = wrap, before
         self.made = 0
-
-    @property
-    def capabilities(self) -> Capabilities:
-        return self.inner.capabilities
-
-    def probe(self) -> Probe:
-        return self.inner.probe()
-
-    def check(self, spec: SandboxSpec) -> None:
-        self.inner.check(spec)
-
-    @asynccontextmanager
-    async def create(self, spec: SandboxSpec) -> AsyncIterator[Sandbox]:
-        box = await self.open(spec)
-        try:
-            yield box
-        finally:
-            await box.close()
 
     async def open(self, spec: SandboxSpec) -> Sandbox:
         self.made += 1

@@ -10,10 +10,11 @@ from typing import Any
 
 from codeenv.episode import Episode
 from codeenv.grading import Verdict, box_spec, grade, workspace_of
-from codeenv.sandbox.api import Capabilities, Probe, Sandbox, SandboxProvider, SandboxSpec
+from codeenv.sandbox.api import Sandbox, SandboxProvider, SandboxSpec
 from codeenv.sandbox.archive import Archive
 from codeenv.task import Task
 from codeenv.tools import Observation, ToolCall
+from tests.wrapping import Wrapping
 
 Files = dict[str, str | bytes]
 
@@ -88,37 +89,17 @@ class Player:
         return await self.episode.finish()
 
 
-class Watching:
+class Watching(Wrapping):
     """The real provider, and a list of the boxes that it made."""
 
-    name = "watching"
-
     def __init__(self, inner: SandboxProvider) -> None:
-        self._inner = inner
+        super().__init__(inner)
         self.boxes: list[Any] = []
         self.live_at_creation: list[int] = []
 
-    @property
-    def capabilities(self) -> Capabilities:
-        return self._inner.capabilities
-
-    def probe(self) -> Probe:
-        return self._inner.probe()
-
-    def check(self, spec: SandboxSpec) -> None:
-        self._inner.check(spec)
-
-    @asynccontextmanager
-    async def create(self, spec: SandboxSpec) -> AsyncIterator[Sandbox]:
-        box = await self.open(spec)
-        try:
-            yield box
-        finally:
-            await box.close()
-
     async def open(self, spec: SandboxSpec) -> Sandbox:
         self.live_at_creation.append(self.alive)
-        box = await self._inner.open(spec)
+        box = await self.inner.open(spec)
         self.boxes.append(box)
         return box
 

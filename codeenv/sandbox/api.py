@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Mapping, Sequence
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Literal, Protocol, runtime_checkable
 
@@ -267,3 +267,13 @@ class SandboxProvider(Protocol):
     async def open(self, spec: SandboxSpec) -> Sandbox:
         """Make a box that the caller must `close()`, for callers whose box outlives one coroutine."""
         ...
+
+
+@asynccontextmanager
+async def opened(provider: SandboxProvider, spec: SandboxSpec) -> AsyncGenerator[Sandbox]:
+    """`create` for a provider that has `open`. :raises SandboxError: the box could not be made."""
+    box = await provider.open(spec)
+    try:
+        yield box
+    finally:
+        await box.close()

@@ -9,8 +9,7 @@ import posixpath
 import shutil
 import subprocess
 import sys
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager
 from functools import lru_cache
 from pathlib import Path
 from typing import ClassVar
@@ -25,6 +24,7 @@ from codeenv.sandbox.api import (
     SandboxSpec,
     SandboxUnavailable,
     UnsupportedSpec,
+    opened,
 )
 from codeenv.sandbox.cgroup import Group, hierarchy
 from codeenv.sandbox.environment import HOME
@@ -130,13 +130,8 @@ class BubblewrapProvider:
         _refuse(spec)
         file_system(spec, *prepare(spec), None)
 
-    @asynccontextmanager
-    async def create(self, spec: SandboxSpec) -> AsyncGenerator[Sandbox]:
-        box = await self.open(spec)
-        try:
-            yield box
-        finally:
-            await box.close()
+    def create(self, spec: SandboxSpec) -> AbstractAsyncContextManager[Sandbox]:
+        return opened(self, spec)
 
     async def open(self, spec: SandboxSpec) -> Sandbox:
         _refuse(spec)

@@ -7,11 +7,10 @@ from __future__ import annotations
 import shutil
 import sys
 import tempfile
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 
-from codeenv.sandbox.api import Capabilities, MiB, Probe, Sandbox, SandboxSpec, UnsupportedSpec
+from codeenv.sandbox.api import Capabilities, MiB, Probe, Sandbox, SandboxSpec, UnsupportedSpec, opened
 from codeenv.sandbox.launch import Launch
 from codeenv.sandbox.local import LocalSandbox, start_box
 from codeenv.sandbox.packages import prepare, prepared
@@ -46,13 +45,8 @@ class SubprocessProvider:
         _refuse(spec)
         prepare(spec)
 
-    @asynccontextmanager
-    async def create(self, spec: SandboxSpec) -> AsyncGenerator[Sandbox]:
-        box = await self.open(spec)
-        try:
-            yield box
-        finally:
-            await box.close()
+    def create(self, spec: SandboxSpec) -> AbstractAsyncContextManager[Sandbox]:
+        return opened(self, spec)
 
     async def open(self, spec: SandboxSpec) -> Sandbox:
         _refuse(spec)

@@ -10,11 +10,11 @@ import grpc.aio
 import pytest
 
 from codeenv.sandbox.api import SandboxSpec
+from codeenv.sandbox.conformance.support import marker, on_host
 from tests.beam_gateway.client import Client
 from tests.beam_gateway.container import LOST, OUT_OF_MEMORY, STOPPED_BY_SCHEDULER, STOPPED_BY_USER
 from tests.beam_gateway.faults import Fault
 from tests.beam_gateway.server import Gateway
-from tests.processes import processes_with, unique_seconds
 
 pytestmark = pytest.mark.anyio
 UNAVAILABLE = grpc.StatusCode.UNAVAILABLE
@@ -123,7 +123,7 @@ async def test_a_create_whose_answer_is_lost(gateway: Gateway, client: Client, a
 
 
 async def test_a_caller_that_leaves_takes_nothing_back(gateway: Gateway, client: Client, box: str) -> None:
-    left = f"sleep {unique_seconds()}"
+    left = f"sleep {marker()}"
     assert (await fails(client.exec(box, left, timeout=0.3))).code() == LATE
     while not (
         found := [
@@ -251,12 +251,12 @@ async def test_calls_are_counted(gateway: Gateway, client: Client, box: str) -> 
 
 
 async def test_a_gateway_that_ends_leaves_nothing(gateway: Gateway) -> None:
-    seconds = unique_seconds()
+    seconds = marker()
     async with Gateway(provider=gateway.provider) as other, Client(other) as client:
         await client.exec(await client.box(), f"setsid sleep {seconds}", wait=False)
-        while not processes_with(seconds):
+        while not on_host(seconds):
             await asyncio.sleep(0.01)
-    assert processes_with(seconds) == []
+    assert on_host(seconds) == []
 
 
 # --- creation ----------------------------------------------------------------------------------------------------
@@ -358,14 +358,14 @@ async def test_builds_fail(gateway: Gateway, client: Client) -> None:
 
 
 async def test_the_time_to_live_ends_a_box(gateway: Gateway, client: Client) -> None:
-    seconds = unique_seconds()
+    seconds = marker()
     doomed = await client.box()
     await client.exec(doomed, f"sleep {seconds}", wait=False)
     assert (await client("SandboxUpdateTTL", container_id=doomed, ttl=1)).ok
     while (status := await client("SandboxStatus", container_id=doomed)).status != "exited":
         await client.exec(doomed, "true")  # which prolongs nothing
     assert status.exit_code == STOPPED_BY_SCHEDULER
-    assert processes_with(seconds) == []
+    assert on_host(seconds) == []
 
 
 @pytest.mark.parametrize(("asked", "given"), [(3, "10"), (60, "60"), (-1, "-1")], ids=["short", "as-asked", "for-ever"])

@@ -25,6 +25,7 @@ from codeenv.sandbox.api import (
     UnsupportedSpec,
 )
 from codeenv.sandbox.archive import Archive
+from tests.wrapping import Wrapping
 
 
 class Wrapped:
@@ -43,28 +44,18 @@ class Wrapped:
         return result
 
 
-class WrappedProvider:
+class WrappedProvider(Wrapping):
     """Gives every box of a real backend in a wrapper, and destroys them all in the end, whatever the wrapper did."""
 
     def __init__(self, real: SandboxProvider, wrapper: type[Wrapped] = Wrapped) -> None:
-        self.real, self.wrapper = real, wrapper
+        super().__init__(real)
+        self.wrapper = wrapper
         self.boxes: list[Sandbox] = []
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.real, name)
-
     async def open(self, spec: SandboxSpec) -> Any:
-        box = await self.real.open(spec)
+        box = await self.inner.open(spec)
         self.boxes.append(box)
         return self.wrapper(box)
-
-    @asynccontextmanager
-    async def create(self, spec: SandboxSpec) -> AsyncIterator[Any]:
-        box = await self.open(spec)
-        try:
-            yield box
-        finally:
-            await box.close()
 
     async def clean(self) -> None:
         for box in self.boxes:
@@ -321,13 +312,13 @@ class ExpiredIsLost(Wrapped):
 class AcceptsAnySpec(WrappedProvider):
     def check(self, spec: SandboxSpec) -> None:
         with suppress(UnsupportedSpec):
-            self.real.check(spec)
+            self.inner.check(spec)
 
 
 class GivesTheSameBox(WrappedProvider):
     async def open(self, spec: SandboxSpec) -> Any:
         if not self.boxes:
-            self.boxes.append(await self.real.open(spec))
+            self.boxes.append(await self.inner.open(spec))
         return NeverCloses(self.boxes[0])
 
 
@@ -349,4 +340,4 @@ class ClaimsToIsolate(WrappedProvider):
 
     @property
     def capabilities(self) -> Capabilities:
-        return dataclasses.replace(self.real.capabilities, isolation="namespaces", network_off=True)
+        return dataclasses.replace(self.inner.capabilities, isolation="namespaces", network_off=True)

@@ -7,7 +7,7 @@ import re
 import threading
 import time
 from collections.abc import AsyncGenerator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Literal
 
 import anyio
@@ -22,6 +22,7 @@ from codeenv.sandbox.api import (
     SandboxError,
     SandboxSpec,
     UnsupportedSpec,
+    opened,
 )
 from codeenv.sandbox.beam import image_cache
 from codeenv.sandbox.beam.census import Census
@@ -159,13 +160,8 @@ class BeamProvider:
                 self._stubs[blueprint] = make_stub(self.account, blueprint)
             return self._stubs[blueprint]
 
-    @asynccontextmanager
-    async def create(self, spec: SandboxSpec) -> AsyncGenerator[Sandbox]:
-        box = await self.open(spec)
-        try:
-            yield box
-        finally:
-            await box.close()
+    def create(self, spec: SandboxSpec) -> AbstractAsyncContextManager[Sandbox]:
+        return opened(self, spec)
 
     async def open(self, spec: SandboxSpec) -> Sandbox:
         stub = self._stubs.get(self._blueprint(spec)) or await anyio.to_thread.run_sync(

@@ -8,12 +8,12 @@ import asyncio
 import os
 import platform
 import subprocess
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from functools import cache
 from typing import Any, cast
 
-from codeenv.sandbox.api import Capabilities, Probe, Sandbox, SandboxLost, SandboxSpec
+from codeenv.sandbox.api import Capabilities, Probe, Sandbox, SandboxLost, SandboxSpec, opened
 from codeenv.sandbox.beam.container import Container
 from codeenv.sandbox.beam.provider import BeamProvider
 from codeenv.sandbox.beam.sandbox import BeamSandbox
@@ -135,13 +135,8 @@ class RootedProvider:
     def check(self, spec: SandboxSpec) -> None:
         pass
 
-    @asynccontextmanager
-    async def create(self, spec: SandboxSpec) -> AsyncIterator[Sandbox]:
-        box = await self.open(spec)
-        try:
-            yield box
-        finally:
-            await box.close()
+    def create(self, spec: SandboxSpec) -> AbstractAsyncContextManager[Sandbox]:
+        return opened(self, spec)
 
     async def open(self, spec: SandboxSpec) -> BeamSandbox:
         container = RootedContainer()
