@@ -121,6 +121,3 @@ async def started(line: BeamLine, fields: list[bytes], path: str) -> AsyncGenera
             await line.withdraw(b"k", number)
     finally:
         line.release(number)
-
-
-__all__ = ["BeamProcess", "started"]

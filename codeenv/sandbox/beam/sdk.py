@@ -9,7 +9,7 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib import import_module
@@ -61,7 +61,6 @@ class Blueprint:
     ttl: int = 600
     network: bool = False
     allow: tuple[str, ...] = ()
-    env: tuple[tuple[str, str], ...] = ()
     volumes: tuple[tuple[str, str], ...] = ()
     """Names of volumes, and where they are mounted."""
     secrets: tuple[str, ...] = ()
@@ -150,7 +149,6 @@ def make_stub(account: Account, blueprint: Blueprint) -> str:
                 memory=blueprint.memory_mb,
                 image=_image(blueprint),
                 keep_warm_seconds=blueprint.ttl,
-                env=dict(blueprint.env),
                 secrets=list(blueprint.secrets),
                 volumes=[make_volume(name=name, mount_path=path) for name, path in blueprint.volumes],
                 block_network=not blueprint.network and not blueprint.allow,
@@ -226,6 +224,3 @@ def message_types(service: str) -> Mapping[str, Any]:
         return vars(import_module(name))
     with _quiet():
         return vars(import_module(name))
-
-
-__all__: Sequence[str] = ("Account", "Blueprint", "NoAccount", "find_account", "make_stub", "message_types")

@@ -126,8 +126,9 @@ def main():
     serve(os.getpid() == 1, *map(int, sys.argv[1:5]), sys.argv[5:])
 
 
-def serve(contained, memory, processes, disk, milliseconds, folders, make=Agent):
-    """Be the agent of this box. Does not return."""
+def serve(contained, memory, processes, disk, milliseconds, folders, make=Agent, own_user=False):
+    """Be the agent of this box. Does not return. `own_user`: the uid of its commands is the box's alone, though we may
+    not be its process 1."""
     end = time.monotonic() + milliseconds / 1000
     prctl(PR_SET_DUMPABLE, 0)
     prctl(PR_SET_CHILD_SUBREAPER, 1)
@@ -139,7 +140,7 @@ def serve(contained, memory, processes, disk, milliseconds, folders, make=Agent)
         limits.append((resource.RLIMIT_FSIZE, disk))
     if memory:
         limits.append((resource.RLIMIT_AS, memory))
-    if contained or make is not Agent:  # the user is the box's alone, and so is what binds a user
+    if contained or own_user:
         if processes:
             limits.append((resource.RLIMIT_NPROC, processes))
         if not 0 < memory < ROOMY:

@@ -281,10 +281,8 @@ def main():
         with open(os.path.join(folder, "call"), "w") as file:
             file.write(CALL)
         exposed = exposes_token()
-        null, log = (
-            os.open(os.devnull, os.O_RDWR),
-            os.open(os.path.join(folder, "log"), os.O_WRONLY | os.O_CREAT, 0o600),
-        )
+        null = os.open(os.devnull, os.O_RDWR)
+        log = os.open(os.path.join(folder, "log"), os.O_WRONLY | os.O_CREAT, 0o600)
         for fd, place in ((null, 0), (null, 1), (log, 2)):
             os.dup2(fd, place)
         agent.reset_signals()
@@ -303,7 +301,7 @@ def main():
             os.close(tell)
             return doors
 
-        agent.serve(False, memory, processes, disk, milliseconds, [folder], make)
+        agent.serve(False, memory, processes, disk, milliseconds, [folder], make, own_user=True)
     except BaseException as error:
         os.write(tell, f"{type(error).__name__}: {error}\n".encode("utf-8", "replace"))
         os._exit(1)
