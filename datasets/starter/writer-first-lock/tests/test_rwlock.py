@@ -8,7 +8,9 @@ from rwlock import LockUsageError, WriterFirstLock
 
 PATIENCE = 5.0
 GIVES_UP = 0.6  # long enough to be seen waiting, from another machine too
-ROUND_PATIENCE = 15.0  # a call may be a message to another machine, and these are 400
+# A call may be a message to another machine: 60 turns where it is near, and 9 at least.
+ROUND_SECONDS = 4.0
+ROUND_PATIENCE = 15.0
 
 
 class Actor:
@@ -350,10 +352,13 @@ def test_locks_are_independent(actors):
 
 def test_exclusion_under_load(lock):
     state = {"writers": 0, "total": 0}
-    faults = []
+    faults, finished, written = [], [], [0] * 6
+    end = time.monotonic() + ROUND_SECONDS
 
     def work(number):
-        for turn in range(9):
+        for turn in range(60):
+            if turn >= 9 and time.monotonic() > end:
+                break
             if (turn + number) % 3:
                 with lock.reading():
                     with lock.reading():
@@ -367,6 +372,8 @@ def test_exclusion_under_load(lock):
                         faults.append("writer not alone")
                     state["total"] = seen + 1
                     state["writers"] -= 1
+                written[number] += 1
+        finished.append(number)
 
     threads = [threading.Thread(target=work, args=(n,), daemon=True) for n in range(6)]
     for thread in threads:
@@ -375,5 +382,6 @@ def test_exclusion_under_load(lock):
         thread.join(ROUND_PATIENCE)
         assert not thread.is_alive(), "deadlock"
     assert not faults
-    assert state["total"] == 6 * 3
+    assert sorted(finished) == [*range(6)], "a call raised"
+    assert state["total"] == sum(written) >= 6 * 3
     assert (lock.readers, lock.writing_now, lock.waiting_writers) == (0, False, 0)
