@@ -7,6 +7,7 @@ import os
 import posixpath
 import time
 import uuid
+from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import ClassVar, Protocol
@@ -50,7 +51,7 @@ class Line(Protocol):
         ...
 
 
-class AgentSandbox:
+class AgentSandbox(ABC):
     """Implements `codeenv.sandbox.api.Sandbox` but for `open_process`; see there for the contract."""
 
     _line: Line
@@ -72,21 +73,21 @@ class AgentSandbox:
 
     # --- what a backend says -----------------------------------------------------------------------------------------
 
+    @abstractmethod
     def _hang_up(self) -> None:
         """Give the line up, at once: whoever waits on it is woken, and no later call waits."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _cause(self, error: SandboxLost) -> str:
         """Why the box is lost."""
-        raise NotImplementedError
 
     def _notices(self) -> list[str]:
         """What the box has to say of a command that has just failed."""
         return []
 
+    @abstractmethod
     async def _destroy(self) -> None:
         """End the box and set `_closed`. Never fails."""
-        raise NotImplementedError
 
     # --- the port ----------------------------------------------------------------------------------------------------
 
