@@ -46,7 +46,7 @@ with tempfile.TemporaryDirectory() as folder:
             "-a",
             json.dumps({"sandbox": sandbox}),
         ]
-        arguments += ["-s", "-d", "-A", "-o", folder, "-C", "outcome,task_id"]
+        arguments += ["-s", "-d", "-A", "-o", folder, "-C", "outcome,task_id,verdict"]
         done = subprocess.run(arguments, env=environment, capture_output=True, text=True)
         if done.returncode:
             sys.exit(done.stdout[-3000:] + done.stderr[-3000:])
@@ -58,7 +58,10 @@ with tempfile.TemporaryDirectory() as folder:
             gateway.wait()
     rows = [json.loads(line) for path in Path(folder).rglob("results.jsonl") for line in path.read_text().splitlines()]
 wrong = {
-    row["task_id"]: (row["reward"], row["outcome"], row.get("error"))
+    row["task_id"]: (
+        *(row["reward"], row["outcome"], row.get("error")),
+        [test["id"] for test in (row.get("verdict") or {}).get("tests", []) if not test["passed"]],
+    )
     for row in rows
     if row["reward"] != expected or row.get("error")
 }

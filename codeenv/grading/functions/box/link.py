@@ -93,18 +93,22 @@ class Link:
                         while not conversation.queue:
                             self.read()
                     finally:
-                        self.reading.release()
                         conversation.waiting = False
+                        self.reading.release()
                         self.pass_on()
                 else:
                     conversation.gate.acquire()
-            return conversation.queue.pop(0)
-        finally:
+        except BaseException:
             conversation.waiting = False
+            self.pass_on()  # it may have been this thread's turn to read
+            raise
+        conversation.waiting = False  # before its queue is empty again, which would make it one that stays
+        return conversation.queue.pop(0)
 
     def pass_on(self):
+        """Wake one that is to read from now on: one that stays, as it has no message of its own yet."""
         for conversation in list(self.conversations.values()):
-            if conversation.waiting:
+            if conversation.waiting and not conversation.queue:
                 conversation.wake()
                 break
 
