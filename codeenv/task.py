@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
@@ -55,6 +55,18 @@ class Limits(Strict):
     command_timeout: float | None = Field(default=None, gt=0)
 
 
+class Answer(Strict):
+    """Where a single-turn answer, one block of code, goes: what a policy that has no tools is asked for."""
+
+    path: str
+    """The file of the workspace that it becomes."""
+    entry_point: str = ""
+    """The function or class that it has to define; empty: it is a whole program."""
+    head: str = ""
+    """Code that an answer may leave out: the imports and the signature that the policy was shown. Put in front of an
+    answer that is a mere body, or that lacks the imports."""
+
+
 class Task(Strict):
     """One task. Frozen. `tests`, `solution` and `wrong` are hidden: they never enter a prompt, a row, a log or a
     result, so they are left out of the repr, and errors quote no values."""
@@ -72,6 +84,11 @@ class Task(Strict):
     """By name, each laid over `files`: plausible, and failing."""
     protected: tuple[str, ...] = ()
     """Globs of `files` that are put back as they were before grading."""
+    family: Literal["project", "function", "program"] = "project"
+    """What is asked for, which is how the policy is told: work on files, one function or class, a program that reads
+    standard input."""
+    answer: Answer | None = None
+    """None: the task cannot be solved by one block of code."""
     grader: Grader = PytestGrader()
     limits: Limits = Limits()
     python: str | None = None
@@ -84,6 +101,8 @@ class Task(Strict):
     def _has_tests(self) -> Task:
         if not self.tests:
             raise ValueError("tests: a task needs hidden tests")
+        if self.answer is not None:
+            _path(self.answer.path)
         if fault := self.grader.fault(self.tests):
             raise ValueError(f"tests: {fault}")
         return self

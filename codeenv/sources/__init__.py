@@ -10,6 +10,7 @@ from codeenv.resources import resource
 from codeenv.sources.directory import load_directory
 from codeenv.sources.expected import record
 from codeenv.sources.jsonl import load_jsonl
+from codeenv.sources.public import load_public, public_set
 from codeenv.task import Task, TaskError
 
 __all__ = ["choose_tasks", "load_tasks", "locate", "record", "shipped"]
@@ -38,7 +39,10 @@ def load_tasks(dataset: str | Path, *, recorded: bool = True) -> list[Task]:
     :raises FileNotFoundError: there is no such dataset; the message lists the shipped ones.
     """
     path = locate(dataset)
-    if path.is_dir():
+    public = None if path.exists() else public_set(str(dataset))
+    if public is not None:
+        tasks, _ = load_public(*public)
+    elif path.is_dir():
         tasks = load_directory(path, recorded=recorded)
     elif path.is_file() and path.suffix in (".jsonl", ".ndjson"):
         tasks = load_jsonl(path, recorded=recorded)

@@ -1,0 +1,60 @@
+"""Public task sets as their authors publish them: rows of a schema, each of which becomes a task."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from codeenv.task import Task
+
+Row = Mapping[str, Any]
+
+
+class RowFault(ValueError):
+    """This row cannot become a task; the message says why, naming the column and quoting no hidden content."""
+
+
+@dataclass(frozen=True)
+class Hub:
+    """Where rows are on the Hugging Face hub. `revision`: a commit, so that a task set stays what it was."""
+
+    repo: str
+    revision: str
+    config: str | None = None
+    files: tuple[str, ...] = ()
+    """Data files to read, by pattern, where a repository's own loading script or layout cannot be used."""
+
+
+@dataclass(frozen=True)
+class PublicSet:
+    """One public task set."""
+
+    name: str
+    """What a user writes: `dataset="humaneval"`."""
+    title: str
+    licence: str
+    to_task: Callable[[Row], Task]
+    """One row's task. :raises RowFault: the row is no good. (So is one for which pydantic refuses the task.)"""
+    hub: Hub | None = None
+    splits: Mapping[str, str] = field(default_factory=lambda: {"eval": "test"})
+    """Our `train` and `eval` -> the set's own split."""
+    package: Callable[[], Iterable[Row] | None] | None = None
+    """Rows that an installed package brings, which needs no network; None when it is not installed."""
+
+
+def identifier(text: object) -> str:
+    """A task id of what a set calls its row: what is no letter, digit, `.`, `_`, `-` or `/` becomes `-`."""
+    parts = [re.sub(r"[^A-Za-z0-9._-]+", "-", part).strip("-._") for part in str(text).split("/")]
+    return "/".join(part for part in parts if part)[:200]
+
+
+def text_of(row: Row, column: str) -> str:
+    """:raises RowFault: the column is missing, no text, or blank."""
+    value = row.get(column)
+    if not isinstance(value, str):
+        raise RowFault(f"{column}: must be text, not {type(value).__name__}" if column in row else f"{column}: missing")
+    if not value.strip():
+        raise RowFault(f"{column}: is empty")
+    return value
