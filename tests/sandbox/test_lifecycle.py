@@ -314,7 +314,8 @@ async def test_cancelled_anywhere_nothing_is_left(
 # --- the end of the host process -----------------------------------------------------------------------------
 
 HOST = """
-import anyio, sys
+import anyio, signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored where the tests run in a shell's background
 from codeenv.sandbox import make_provider
 from codeenv.sandbox.api import SandboxSpec
 
@@ -372,7 +373,7 @@ def end_a_host(name: str, end: str, folder: Path) -> None:
             time.sleep(0.3)
             assert len(on_host(marker)) >= 13
             ENDS[end](host.pid)
-            host.wait(timeout=5)
+            host.wait(timeout=30)
         finally:
             host.kill()
     deadline = time.monotonic() + 2
