@@ -40,6 +40,8 @@ class BeamProcess:
     async def send(self, data: bytes) -> None:
         try:
             async with self._calling("send", None):
+                while self._unheard:  # one that nobody waited for may still be on its way, and come after this one
+                    await self._make_up_for(self._unheard.pop(0), 0)
                 for at in range(0, len(data), MiB):
                     last = at + MiB >= len(data)
                     hold = str(SEND_HOLD_MILLISECONDS if last else 0).encode()
@@ -55,18 +57,23 @@ class BeamProcess:
                 with anyio.move_on_after(ABOUT_TO_SEND):
                     await self._news.wait()
                     continue
-            # Should it have been a send that never came, this takes its place, and it will not be carried out.
-            number = self._unheard.pop() if self._unheard else self._line.reserve()
+            number = self._unheard.pop(0) if self._unheard else self._line.reserve()
             try:
                 async with self._calling("receive", None):
-                    await self._ask(number, b"g", [str(HOLD_MILLISECONDS).encode()])
+                    await self._make_up_for(number, HOLD_MILLISECONDS)
             except SandboxLost:  # the stream ends with the box; why, `wait` tells
                 self._length = self._received
-            except BrokenPipeError:
-                pass  # it was a send, which brought nothing
         data = bytes(self._inbox[:PIECE])
         del self._inbox[:PIECE]
         return data
+
+    async def _make_up_for(self, number: int, milliseconds: int) -> None:
+        """Ask for what the stream has, as a request of that number. Was it a send that has not come, this takes its
+        place, and it will not be carried out."""
+        try:
+            await self._ask(number, b"g", [str(milliseconds).encode()])
+        except BrokenPipeError:
+            pass  # it was a send, which brought nothing
 
     async def _ask(self, number: int, kind: bytes, fields: list[bytes]) -> None:
         try:
