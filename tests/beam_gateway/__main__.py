@@ -12,6 +12,8 @@ import threading
 from collections.abc import Callable
 from functools import partial
 
+import uvloop
+
 from codeenv.sandbox import make_provider
 
 from .profiles import PROFILES, Conduct
@@ -42,4 +44,4 @@ async def main() -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(main())
+    uvloop.run(main())

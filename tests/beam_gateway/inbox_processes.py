@@ -24,8 +24,18 @@ class Child:
         self.streams = {out: b"o", err: b"e"}
 
 
+unsent = bytearray()
+"""What is to be said, until all that is known at this moment is: to write and to read it costs the same however much it
+is, and whoever measures the gateway measures that too."""
+
+
 def send(kind, number, fields):
-    data = memoryview(pack(kind, number, fields))
+    unsent.extend(pack(kind, number, fields))
+
+
+def flush():
+    data = memoryview(bytes(unsent))
+    unsent.clear()
     while data:
         data = data[os.write(1, data) :]
 
@@ -113,6 +123,7 @@ class Manager:
         inbox = bytearray()
         send(b"s", 0, [])
         while True:
+            flush()
             for descriptor, _ in self.poll.poll():
                 if descriptor == 0:
                     data = os.read(0, 1 << 20)

@@ -13,7 +13,9 @@ work as an unprivileged user, and has the commands be that user for good.
 import binascii
 import errno
 import os
+import select
 import sys
+import time
 
 from codeenv.sandbox.box import agent, files
 from codeenv.sandbox.box.streams import Streams
@@ -24,6 +26,7 @@ PIECE = 1_200_000  # bytes of an answer in one file: as text less than what one 
 SLOTS = 32  # requests at a time
 CROWD = 20  # slots in which somebody may wait
 RING = 3000  # bytes of a request that go through the door, which keeps 4096 at a time together
+LOOK_SECONDS = 1.0  # after which a slot is given back though nobody rings
 USER = 1000
 
 CALL = f"""cd "${{0%/*}}" || exit 70
@@ -33,7 +36,6 @@ until {{ true >l.$s; }} 2>/dev/null; do s=$((s+1)); [ $s -lt {SLOTS} ] || {{ ech
 if [ ${{#2}} -le {RING} ]; then echo "$1 $s $2" >door; else printf %s "$2" >|r.$s; echo "$1 $s" >door; fi
 read -r a <a.$s
 echo "$a"
-echo "free $s" >door
 case $a in @*) exec cat "o.${{1%% *}}.0" ;; esac
 """
 """Arguments: the request's number and the first that is still needed; the request in base64, or `@`, its size and the
@@ -56,6 +58,9 @@ class Doors(agent.Agent):
         self.settled = 0  # the host needs no answer to any request below
         self.waiting = {}  # slot -> the Answer that is waited for there; the first has waited longest
         self.doors = {}  # slot -> its FIFO, open for both, so that neither side waits for the other to open
+        self.unread = []  # slots into which an answer was put that may not have been taken in whole
+        self.look = select.poll()
+        self.look_at = 0.0
         self.rings = b""
         self.streams = Streams(self.send)
         door = self.enter("door")
@@ -83,6 +88,7 @@ class Doors(agent.Agent):
 
     def receive(self):
         self.rings += os.read(self.source, 65536)
+        self.free()
         *lines, self.rings = self.rings.split(b"\n")
         for line in lines:
             try:
@@ -91,10 +97,22 @@ class Doors(agent.Agent):
                 pass  # garbage: whoever rang goes without an answer
         return True
 
-    def on_ring(self, number, needed, slot=None, text=None):
-        if slot is None:  # `free SLOT`
-            self.remove(f"l.{int(needed)}")
-            return
+    def free(self):
+        """Give back the slots whose answers have been read to their ends: when somebody rings, who wakes us anyhow."""
+        held = [slot for slot in self.unread if self.holds(self.doors[slot])]
+        for slot in self.unread:
+            if slot not in held:
+                self.remove(f"l.{slot}")
+        self.unread = held
+        self.look_at = time.monotonic() + LOOK_SECONDS
+
+    def holds(self, fifo):
+        self.look.register(fifo, select.POLLIN)
+        found = self.look.poll(0)
+        self.look.unregister(fifo)
+        return bool(found)
+
+    def on_ring(self, number, needed, slot, text=None):
         number, needed, slot = int(number), int(needed), int(slot)
         self.settled = max(self.settled, needed)
         for old in [old for old in self.answers if old < self.settled]:
@@ -219,6 +237,8 @@ class Doors(agent.Agent):
             self.doors[slot] = self.enter(f"a.{slot}")
         self.work_as_user()
         os.write(self.doors[slot], line + b"\n")
+        self.unread.append(slot)
+        self.look_at = time.monotonic() + LOOK_SECONDS
 
     def forget(self, number):
         for piece in range(self.answers.pop(number).pieces):
@@ -240,11 +260,13 @@ class Doors(agent.Agent):
             super().on_pipe(fd)
 
     def deadlines(self):
-        return [*super().deadlines(), *self.streams.deadlines()]
+        return [*super().deadlines(), *self.streams.deadlines(), *([self.look_at] if self.unread else [])]
 
     def on_time(self, now):
         super().on_time(now)
         self.streams.on_time(now)
+        if self.unread and now >= self.look_at:
+            self.free()
 
 
 def is_whole(request):
