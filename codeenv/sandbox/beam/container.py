@@ -24,7 +24,8 @@ LOOK_SECONDS = 5.0  # for asking how a box is
 CHECK_SECONDS = 5.0
 """How often whoever waits for a command looks whether its end can come at all."""
 FIRST_LOOK, LAST_LOOK = 0.02, 2.0  # seconds between looks at a command that the gateway has not waited for
-LOOK_SHARE = 0.1  # of the time that it has taken so far: so much later its end may be seen
+LOOKS = 3  # of which the last asks whether it runs still
+LOOK_SHARE = 0.15  # of the time that it has taken so far: so much later its end may be seen
 ENDS: Mapping[int, str] = {
     137: "out of memory, or killed (exit code 137)",
     558: "Beam ended it: its time to live was over, or its machine was taken away (exit code 558)",
@@ -59,9 +60,11 @@ class Container:
         env: Mapping[str, str] | None = None,
         patience: float | None = None,
         meanwhile: Callable[[], Awaitable[None]] | None = None,
+        whole: Callable[[str], bool] | None = None,
     ) -> str:
         """Have a command run, which may happen twice: its output, of which nothing is left when a reply was lost.
-        `meanwhile` is called every CHECK_SECONDS until it ends; `patience` is LOST_SECONDS unless given.
+        `meanwhile` is called every CHECK_SECONDS until it ends; `patience` is LOST_SECONDS unless given; `whole` says
+        of what it has printed that there will be no more.
 
         :raises SandboxLost: the box is gone, and why. :raises NotRun: it does not have the program.
         """
@@ -71,19 +74,31 @@ class Container:
             done = await self._ask("SandboxExec", patience, command=command, cwd="/", env=dict(env or {}), wait=True)
             if done.done:
                 return str(done.stdout)
+            said, looks = "", 0
             while True:
                 passed = time.monotonic() - started
                 await anyio.sleep(min(LAST_LOOK, max(FIRST_LOOK, LOOK_SHARE * passed)) * random.uniform(0.8, 1.2))
                 if meanwhile and time.monotonic() - checked >= CHECK_SECONDS:
                     await meanwhile()
                     checked = time.monotonic()
-                status = await self._call("SandboxStatus", pid=done.pid)
-                if not status.ok:
-                    await self._look()
-                    return ""
-                if status.exit_code >= 0 or status.status.lower() in OVER:
-                    # Where that fails the output is lost: it was no text, or too long for a message.
-                    return str((await self._call("SandboxStdout", pid=done.pid)).stdout)
+                looks += 1
+                over = (not whole or looks % LOOKS == 0) and await self._is_over(done.pid)
+                if not whole and not over:
+                    continue
+                # What it prints tells its end as well, in one question instead of two, unless a reply is lost. That
+                # fails, and the output is lost, where it was no text, or too long for a message.
+                reply = await self._call("SandboxStdout", pid=done.pid)
+                said += str(reply.stdout)
+                if over or (whole and whole(said)):
+                    return said
+                looks = looks if reply.ok else LOOKS - 1
+
+    async def _is_over(self, pid: int) -> bool:
+        status = await self._call("SandboxStatus", pid=pid)
+        if not status.ok:
+            await self._look()
+            return True
+        return status.exit_code >= 0 or status.status.lower() in OVER
 
     async def upload(self, path: str, data: bytes) -> None:
         """Write a file, which may happen twice. :raises SandboxLost: the box is gone, and why. :raises OSError: there

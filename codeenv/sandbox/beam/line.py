@@ -33,6 +33,16 @@ echo gone
 """Says whether the agent of a folder is there and no zombie."""
 
 
+def is_whole(said: str) -> bool:
+    """Whether a request's command has printed all that it will."""
+    line, ended, rest = said.partition("\n")
+    return bool(ended) and (not line.startswith("@") or ends(rest))
+
+
+def ends(said: str) -> bool:
+    return said.endswith("\n")
+
+
 @dataclass
 class BeamAnswer:
     data: list[list[bytes]] = field(default_factory=list[list[bytes]])
@@ -116,7 +126,7 @@ class BeamLine:
             needed = min(self._outstanding)
             call = ["sh", f"{self._folder}/call", f"{number} {needed}", text]
             async with self._limiter:
-                said = await self._container.run(call, meanwhile=self._check)
+                said = await self._container.run(call, meanwhile=self._check, whole=is_whole)
             line, whole, rest = said.partition("\n")
             try:
                 if whole and line.startswith("="):
@@ -139,7 +149,7 @@ class BeamLine:
     async def _piece(self, number: int, piece: int) -> bytes:
         misses = 0
         while True:
-            said = await self._container.run(["cat", f"{self._folder}/o.{number}.{piece}"])
+            said = await self._container.run(["cat", f"{self._folder}/o.{number}.{piece}"], whole=ends)
             if said.endswith("\n"):
                 return binascii.a2b_base64(said)
             misses += 1
@@ -155,6 +165,6 @@ class BeamLine:
 
     async def _check(self) -> None:
         """:raises SandboxLost: the agent is gone."""
-        said = await self._container.run(["sh", "-c", ALIVE, self._folder])
+        said = await self._container.run(["sh", "-c", ALIVE, self._folder], whole=ends)
         if said == "gone\n":
             raise SandboxLost("its agent is gone: a command has killed it, or removed its files", stage="connection")

@@ -79,6 +79,7 @@ class RootedContainer:
         env: Mapping[str, str] | None = None,
         patience: float | None = None,
         meanwhile: Callable[[], Awaitable[None]] | None = None,
+        whole: Callable[[str], bool] | None = None,
     ) -> str:
         return (await self._do(argv, env=env)).decode()
 
