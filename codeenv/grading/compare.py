@@ -1,5 +1,5 @@
-"""Whether a program's output is what was expected: exactly, by tokens, or as numbers. All on bytes: decoded, what is no
-UTF-8 would be alike, and some thirty characters would be blanks or line ends."""
+"""Whether a program's output is what was expected: exactly, by lines, by tokens, or as numbers. All on bytes: decoded,
+what is no UTF-8 would be alike, and some thirty characters would be blanks or line ends."""
 
 from __future__ import annotations
 
@@ -13,24 +13,43 @@ INTEGER = re.compile(rb"([+-]?)0*(\d+)")
 NUMBER = re.compile(rb"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,9})?|[+-]?(inf|infinity|nan)", re.IGNORECASE)
 DIGITS = Context(prec=60, Emax=10**12, Emin=-(10**12))
 
-Comparison = Literal["tokens", "exact", "numbers"]
+Comparison = Literal["tokens", "exact", "lines", "numbers"]
 
 
-def difference(got: bytes, want: bytes, compare: Comparison = "tokens", tolerance: float = 0.0) -> str:
+def difference(
+    got: bytes,
+    want: bytes,
+    compare: Comparison = "tokens",
+    tolerance: float = 0.0,
+    *,
+    relative: bool = True,
+    ignore_case: bool = False,
+) -> str:
     """Where the output goes wrong, showing what the program printed and never what was expected of it; empty: nowhere.
 
-    tokens: split at white space. exact: line by line, trailing blanks, CR and trailing empty lines apart. numbers:
-    tokens, of which two integers must be equal, and other numbers differ by at most `tolerance` absolutely or
-    as a part of the expected one; what is no number must be the same.
+    tokens: split at white space. exact: line by line, trailing blanks, CR and trailing empty lines apart. lines: line
+    by line, blanks at either end and outer empty lines apart; two lines of nothing but numbers are compared as those.
+    numbers: tokens, of which two integers must be equal, and other numbers differ by at most `tolerance`, absolutely
+    or (`relative`) as a part of the expected one; what is no number must be the same. `ignore_case`: of ASCII letters.
     """
+    if ignore_case:
+        got, want = got.lower(), want.lower()
+
+    def near(ours: bytes, theirs: bytes) -> bool:
+        return close(ours, theirs, tolerance, relative=relative)
+
+    def alike(ours: bytes, theirs: bytes) -> bool:
+        a, b = ours.split(), theirs.split()
+        return len(a) == len(b) and all(NUMBER.fullmatch(x) and near(x, y) for x, y in zip(a, b, strict=True))
+
     if compare == "exact":
-        return _first(_lines(got), _lines(want), "line", lambda ours, theirs: ours == theirs)
-    if compare == "tokens":
-        return _first(got.split(), want.split(), "token", lambda ours, theirs: ours == theirs)
-    return _first(got.split(), want.split(), "token", lambda ours, theirs: close(ours, theirs, tolerance))
+        return _first(_lines(got), _lines(want), "line")
+    if compare == "lines":
+        return _first(_stripped(got), _stripped(want), "line", alike)
+    return _first(got.split(), want.split(), "token", near if compare == "numbers" else None)
 
 
-def close(ours: bytes, theirs: bytes, tolerance: float) -> bool:
+def close(ours: bytes, theirs: bytes, tolerance: float, *, relative: bool = True) -> bool:
     """Whether the two tokens are the same number within the tolerance, or the same text."""
     if ours == theirs:
         return True
@@ -45,7 +64,9 @@ def close(ours: bytes, theirs: bytes, tolerance: float) -> bool:
             return a.is_nan() and b.is_nan()
         if a.is_infinite() or b.is_infinite():
             return a == b
-        allowed = max(Decimal(tolerance), DIGITS.multiply(Decimal(tolerance), b.copy_abs()))
+        allowed = Decimal(tolerance)
+        if relative:
+            allowed = max(allowed, DIGITS.multiply(allowed, b.copy_abs()))
         return DIGITS.subtract(a, b).copy_abs() <= allowed
     except DecimalException:
         return False
@@ -58,9 +79,15 @@ def _lines(text: bytes) -> list[bytes]:
     return lines
 
 
-def _first(got: list[bytes], want: list[bytes], unit: str, same: Callable[[bytes, bytes], bool]) -> str:
+def _stripped(text: bytes) -> list[bytes]:
+    return [line.strip() for line in text.strip().split(b"\n")]
+
+
+def _first(got: list[bytes], want: list[bytes], unit: str, same: Callable[[bytes, bytes], bool] | None = None) -> str:
+    if got == want:
+        return ""
     for number, (ours, theirs) in enumerate(zip(got, want, strict=False), 1):
-        if not same(ours, theirs):
+        if ours != theirs and not (same and same(ours, theirs)):
             return f"{unit} {number} is wrong: {ours[:SHOWN].decode('utf-8', 'replace')!r}"
     if len(got) != len(want):
         return f"{len(got)} {unit}s of output, {'more' if len(got) > len(want) else 'fewer'} than expected"
