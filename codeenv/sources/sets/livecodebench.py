@@ -54,8 +54,10 @@ def private_cases(value: Any) -> list[Any]:
     :raises RowFault: it is neither, or larger than 512 MiB.
     """
     column = "private_test_cases"
-    if not isinstance(value, str) or value.lstrip().startswith(("[", "{")):
-        return _cases(parsed(value or [], column), column)
+    if value is None or value == "":
+        raise RowFault(f"{column}: is empty")
+    if not isinstance(value, str) or value.lstrip().startswith("["):
+        return _cases(parsed(value, column), column)
     try:
         packed = zlib.decompressobj()
         data = packed.decompress(base64.b64decode(value, validate=True), MOST_BYTES)
