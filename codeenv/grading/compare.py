@@ -32,21 +32,29 @@ def difference(
     numbers: tokens, of which two integers must be equal, and other numbers differ by at most `tolerance`, absolutely
     or (`relative`) as a part of the expected one; what is no number must be the same. `ignore_case`: of ASCII letters.
     """
-    if ignore_case:
-        got, want = got.lower(), want.lower()
 
     def near(ours: bytes, theirs: bytes) -> bool:
         return close(ours, theirs, tolerance, relative=relative)
 
-    def alike(ours: bytes, theirs: bytes) -> bool:
+    def numbers(ours: bytes, theirs: bytes) -> bool:
         a, b = ours.split(), theirs.split()
         return len(a) == len(b) and all(NUMBER.fullmatch(x) and near(x, y) for x, y in zip(a, b, strict=True))
 
-    if compare == "exact":
-        return _first(_lines(got), _lines(want), "line")
-    if compare == "lines":
-        return _first(_stripped(got), _stripped(want), "line", alike)
-    return _first(got.split(), want.split(), "token", near if compare == "numbers" else None)
+    def equal(ours: bytes, theirs: bytes) -> bool:
+        return ours == theirs
+
+    split, unit, same = {
+        "exact": (_lines, "line", equal),
+        "lines": (_stripped, "line", numbers),
+        "numbers": (bytes.split, "token", near),
+        "tokens": (bytes.split, "token", equal),
+    }[compare]
+
+    def same_in_any_case(ours: bytes, theirs: bytes) -> bool:
+        one, other = ours.lower(), theirs.lower()
+        return one == other or same(one, other)
+
+    return _first(split(got), split(want), unit, same_in_any_case if ignore_case else same)
 
 
 def close(ours: bytes, theirs: bytes, tolerance: float, *, relative: bool = True) -> bool:
@@ -58,6 +66,18 @@ def close(ours: bytes, theirs: bytes, tolerance: float, *, relative: bool = True
         return mine[2] == others[2] and (mine[2] == b"0" or (mine[1] == b"-") == (others[1] == b"-"))
     if not NUMBER.fullmatch(ours) or not NUMBER.fullmatch(theirs):
         return False
+    a, b = float(ours), float(theirs)
+    allowed = max(tolerance, tolerance * abs(b)) if relative else tolerance
+    off, blur = abs(a - b), 1e-15 * (abs(a) + abs(b) + allowed)
+    if off + blur < allowed:
+        return True
+    if off - blur > allowed:
+        return False
+    return _close_exactly(ours, theirs, tolerance, relative)  # also what is infinite or not a number
+
+
+def _close_exactly(ours: bytes, theirs: bytes, tolerance: float, relative: bool) -> bool:
+    """As `close`, where floats cannot tell: at the edge of the tolerance."""
     try:
         a, b = Decimal(ours.decode()), Decimal(theirs.decode())
         if a.is_nan() or b.is_nan():
@@ -87,7 +107,7 @@ def _first(got: list[bytes], want: list[bytes], unit: str, same: Callable[[bytes
     if got == want:
         return ""
     for number, (ours, theirs) in enumerate(zip(got, want, strict=False), 1):
-        if ours != theirs and not (same and same(ours, theirs)):
+        if ours != theirs and not same(ours, theirs):
             return f"{unit} {number} is wrong: {ours[:SHOWN].decode('utf-8', 'replace')!r}"
     if len(got) != len(want):
         return f"{len(got)} {unit}s of output, {'more' if len(got) > len(want) else 'fewer'} than expected"

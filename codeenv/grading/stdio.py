@@ -21,6 +21,7 @@ from codeenv.sandbox.archive import Archive
 from codeenv.task import Task
 
 OUTPUT_SLACK = 64 * 1024
+LARGE = 256 * 1024  # bytes, whose comparison takes long enough to hold up every other episode
 SHARED_MEMORY = tuple(f"/proc/sysvipc/{name}" for name in ("shm", "msg", "sem"))  # outlives its processes
 
 
@@ -51,8 +52,10 @@ async def run(task: Task, grader: StdioGrader, workspace: Archive, boxes: Boxes)
                 output_limit=2 * (len(expected) + OUTPUT_SLACK),
             )
             timeouts += done.timed_out
-            # Of a large output the comparison takes long enough to hold up every other episode.
-            message = await to_thread.run_sync(_fault, done, expected, grader)
+            if len(expected) + len(done.stdout) > LARGE:
+                message = await to_thread.run_sync(_fault, done, expected, grader)
+            else:
+                message = _fault(done, expected, grader)
             results.append(TestResult(id=name, passed=not message, message=shorten(message), seconds=done.seconds))
     return Report(0 if all(result.passed for result in results) else 1, tuple(results), reason)
 

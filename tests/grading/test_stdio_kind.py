@@ -3,6 +3,7 @@
 # ruff: noqa: E501 - tables: one case a line
 from __future__ import annotations
 
+import sys
 import time
 from typing import cast
 
@@ -124,6 +125,49 @@ async def test_the_time_for_all_cases(provider: SandboxProvider) -> None:
     assert verdict.tests[0].passed
     assert verdict.tests[-1].message == "did not run"
     assert verdict.tests_total == 5
+
+
+async def test_a_program_that_loops_is_not_run_for_every_case(provider: SandboxProvider) -> None:
+    cases: dict[str, tuple[str | bytes, str | bytes]] = {f"{n}": (f"{n}", f"{n}") for n in range(6)}
+    loops = "n = input()\nprint(n)\nwhile n in '134': pass"
+    verdict = await judge(stdio_task(cases, loops, case_timeout=0.5, max_timeouts=2), provider)
+    assert [test.passed for test in verdict.tests] == [True, False, True, False, False, False]
+    assert [test.message for test in verdict.tests[4:]] == ["did not run"] * 2
+    assert verdict.reason == "2 cases ran out of their 0.5 s"
+    verdict = await judge(stdio_task(cases, loops, case_timeout=0.5, max_timeouts=3), provider)
+    assert [test.passed for test in verdict.tests] == [True, False, True, False, False, False]
+    assert verdict.tests[5].message == "did not run"
+    last = await judge(
+        stdio_task({"1": ("1", "1"), "2": ("3", "3")}, loops, case_timeout=0.5, max_timeouts=2), provider
+    )
+    assert last.reason == ""
+
+
+async def test_ten_megabytes(provider: SandboxProvider) -> None:
+    data = b"".join(b"%d 0.5 x\n" % n for n in range(10**6 - 120_000, 10**6 + 650_000))
+    assert len(data) > 10 << 20
+    cases: dict[str, tuple[str | bytes, str | bytes]] = {"a": (data, data), "b": (data, data[:-2] + b"y\n")}
+    for compare in ("tokens", "exact", "lines", "numbers"):
+        verdict = await judge(stdio_task(cases, ECHO, compare=compare), provider)
+        assert [test.passed for test in verdict.tests] == [True, False], compare
+        assert "is wrong" in verdict.tests[1].message
+
+
+async def test_hundreds_of_cases(provider: SandboxProvider) -> None:
+    cases: dict[str, tuple[str | bytes, str | bytes]] = {f"{n:03}": (f"{n}", f"{n % 399}") for n in range(400)}
+    verdict = await judge(stdio_task(cases, command=("cat",)), provider)
+    assert [test.id for test in verdict.tests if not test.passed] == ["399"]
+    assert verdict.tests_total == 400
+
+
+async def test_a_program_has_all_the_stack_there_is(provider: SandboxProvider) -> None:
+    """With 8 MiB each of them dies of a segmentation fault on CPython 3.11, or of a RecursionError later."""
+    deep = "import sys\nfrom functools import lru_cache\nsys.setrecursionlimit(10**6)\n@lru_cache(None)\ndef f(n): return n and f(n - 1) + 1\n"
+    cases: dict[str, tuple[str | bytes, str | bytes]] = {"a": ("100000", "100000")}
+    threaded = "import threading\nthreading.stack_size(2**29)\nt = threading.Thread(target=lambda: print(f(int(input()))))\nt.start(); t.join()"
+    assert (await judge(stdio_task(cases, deep + threaded, case_memory_mb=1024), provider)).solved
+    if sys.version_info < (3, 12):  # from there on the depth through C has a fixed limit
+        assert (await judge(stdio_task(cases, deep + "print(f(int(input())))"), provider)).solved
 
 
 async def test_a_program_cannot_find_what_is_expected(provider: SandboxProvider) -> None:
