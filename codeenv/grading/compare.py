@@ -13,7 +13,7 @@ INTEGER = re.compile(rb"([+-]?)0*(\d+)")
 NUMBER = re.compile(rb"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,9})?|[+-]?(inf|infinity|nan)", re.IGNORECASE)
 DIGITS = Context(prec=60, Emax=10**12, Emin=-(10**12))
 
-Comparison = Literal["tokens", "exact", "lines", "numbers"]
+Comparison = Literal["tokens", "exact", "lines", "rows", "numbers"]
 
 
 def difference(
@@ -29,6 +29,7 @@ def difference(
 
     tokens: split at white space. exact: line by line, trailing blanks, CR and trailing empty lines apart. lines: line
     by line, blanks at either end and outer empty lines apart; two lines of nothing but numbers are compared as those.
+    rows: lines that are not empty, each as by numbers.
     numbers: tokens, of which two integers must be equal, and other numbers differ by at most `tolerance`, absolutely
     or (`relative`) as a part of the expected one; what is no number must be the same. `ignore_case`: of ASCII letters.
     """
@@ -36,9 +37,12 @@ def difference(
     def near(ours: bytes, theirs: bytes) -> bool:
         return close(ours, theirs, tolerance, relative=relative)
 
-    def numbers(ours: bytes, theirs: bytes) -> bool:
+    def row(ours: bytes, theirs: bytes) -> bool:
         a, b = ours.split(), theirs.split()
-        return len(a) == len(b) and all(NUMBER.fullmatch(x) and near(x, y) for x, y in zip(a, b, strict=True))
+        return len(a) == len(b) and all(map(near, a, b))
+
+    def numbers(ours: bytes, theirs: bytes) -> bool:
+        return all(map(NUMBER.fullmatch, theirs.split())) and row(ours, theirs)
 
     def equal(ours: bytes, theirs: bytes) -> bool:
         return ours == theirs
@@ -46,6 +50,7 @@ def difference(
     split, unit, same = {
         "exact": (_lines, "line", equal),
         "lines": (_stripped, "line", numbers),
+        "rows": (_filled, "line", row),
         "numbers": (bytes.split, "token", near),
         "tokens": (bytes.split, "token", equal),
     }[compare]
@@ -101,6 +106,10 @@ def _lines(text: bytes) -> list[bytes]:
 
 def _stripped(text: bytes) -> list[bytes]:
     return [line.strip() for line in text.strip().split(b"\n")]
+
+
+def _filled(text: bytes) -> list[bytes]:
+    return [line for line in _stripped(text) if line]
 
 
 def _first(got: list[bytes], want: list[bytes], unit: str, same: Callable[[bytes, bytes], bool] | None = None) -> str:

@@ -124,6 +124,22 @@ def test_lines(got: bytes, want: bytes, same: bool) -> None:
     assert (difference(got, want, "lines") == "") is same
 
 
+@pytest.mark.parametrize(
+    ("got", "want", "same"),
+    [
+        (b"1.0 2\n\n3", b"1  2.00\r\n3\n\n", True),
+        (b"a  0.5", b"a 0.500001", True),
+        (b"a 0.5", b"a 0.501", False),
+        (b"1 2", b"1\n2", False),
+        (b"1 2", b"2 1", False),
+        (b"1 2", b"1 2 3", False),
+        (b"", b"\n \n", True),
+    ],
+)
+def test_rows(got: bytes, want: bytes, same: bool) -> None:
+    assert (difference(got, want, "rows", 1e-5) == "") is same
+
+
 def test_the_case_of_letters() -> None:
     assert difference("YES É".encode(), "yes É".encode(), ignore_case=True) == ""
     assert difference("É".encode(), "é".encode(), ignore_case=True) == "token 1 is wrong: 'É'"

@@ -128,26 +128,22 @@ async def test_the_time_for_all_cases(provider: SandboxProvider) -> None:
 
 
 async def test_a_program_that_loops_is_not_run_for_every_case(provider: SandboxProvider) -> None:
-    cases: dict[str, tuple[str | bytes, str | bytes]] = {f"{n}": (f"{n}", f"{n}") for n in range(6)}
-    loops = "n = input()\nprint(n)\nwhile n in '134': pass"
-    verdict = await judge(stdio_task(cases, loops, case_timeout=0.5, max_timeouts=2), provider)
+    command = ("sh", "-c", "read n; echo $n; case $n in [134]) sleep 60; esac")
+    cases: dict[str, tuple[str | bytes, str | bytes]] = {f"{n}": (f"{n}\n", f"{n}") for n in range(6)}
+    verdict = await judge(stdio_task(cases, command=command, case_timeout=1, max_timeouts=2), provider)
     assert [test.passed for test in verdict.tests] == [True, False, True, False, False, False]
     assert [test.message for test in verdict.tests[4:]] == ["did not run"] * 2
-    assert verdict.reason == "2 cases ran out of their 0.5 s"
-    verdict = await judge(stdio_task(cases, loops, case_timeout=0.5, max_timeouts=3), provider)
-    assert [test.passed for test in verdict.tests] == [True, False, True, False, False, False]
-    assert verdict.tests[5].message == "did not run"
-    last = await judge(
-        stdio_task({"1": ("1", "1"), "2": ("3", "3")}, loops, case_timeout=0.5, max_timeouts=2), provider
-    )
-    assert last.reason == ""
+    assert verdict.reason == "2 cases ran out of their 1 s"
+    last = {name: cases[name] for name in "01"}
+    verdict = await judge(stdio_task(last, command=command, case_timeout=1, max_timeouts=1), provider)
+    assert ([test.passed for test in verdict.tests], verdict.reason) == ([True, False], "")
 
 
 async def test_ten_megabytes(provider: SandboxProvider) -> None:
     data = b"".join(b"%d 0.5 x\n" % n for n in range(10**6 - 120_000, 10**6 + 650_000))
     assert len(data) > 10 << 20
     cases: dict[str, tuple[str | bytes, str | bytes]] = {"a": (data, data), "b": (data, data[:-2] + b"y\n")}
-    for compare in ("tokens", "exact", "lines", "numbers"):
+    for compare in ("lines", "numbers"):
         verdict = await judge(stdio_task(cases, ECHO, compare=compare), provider)
         assert [test.passed for test in verdict.tests] == [True, False], compare
         assert "is wrong" in verdict.tests[1].message

@@ -55,4 +55,12 @@ SETS = (
         hub=Hub("PrimeIntellect/verifiable-coding-problems", ""),
         splits={"train": "train"},
     ),
+    PublicSet(
+        name="primeintellect-python",
+        title="PrimeIntellect, verifiable coding problems in Python, as open-r1 keeps them",
+        licence="not stated",
+        to_task=to_task,
+        hub=Hub("open-r1/verifiable-coding-problems-python", ""),
+        splits={"train": "train"},
+    ),
 )

@@ -27,9 +27,9 @@ LIVECODEBENCH = StdioGrader(
 )
 """How LiveCodeBench's judge runs and compares: its recursion limit for every program, lines, and numbers as exact
 decimals where a line has nothing else."""
-APPS = StdioGrader(command=COMMAND, compare="numbers", tolerance=1e-5)
-"""How APPS' judge compares, and those made of it: numbers as numpy's `allclose` does. It also takes the words of a
-line, and the lines, in any order, which passes wrong answers: we do not."""
+APPS = StdioGrader(command=COMMAND, compare="rows", tolerance=1e-5)
+"""How APPS' judge compares, and those made of it: lines that are not empty, their words, and numbers about as numpy's
+`allclose` does. It also takes words and lines in any order, which passes wrong answers: we do not."""
 
 
 @dataclass(frozen=True)

@@ -138,6 +138,16 @@ def prime_row(**fields: Any) -> Row:
     }
 
 
+def prime_python_row() -> Row:
+    """Structured, and with another column for the question."""
+    row = prime_row()
+    cases = [{"fn_name": None, "type": "stdin_stdout", "input": "1 2\n", "output": "3\n"}]
+    limits = {"difficulty": None, "memory_limit": "256.0 megabytes", "memory_limit_bytes": None}
+    row["problem_statement"] = row.pop("prompt")
+    row["verification_info"] = {"language": "python", "test_cases": cases}
+    return row | {"metadata": {**limits, "problem_url": "https://example.org/sum", "time_limit": "4.0 seconds"}}
+
+
 def deepcoder_row(tests: Any, **fields: Any) -> Row:
     return {
         "problem": "Print the sum of two integers.",
@@ -157,6 +167,7 @@ ROWS: dict[str, list[Row]] = {
     "codecontests": [contests_row()],
     "livecodebench": [lcb_row(), lcb_function()],
     "primeintellect": [prime_row(), prime_row(problem_id="vcp_2", cases=[CALL], gold_standard_solution=TWICE)],
+    "primeintellect-python": [prime_python_row()],
     "deepcoder-primeintellect": [
         deepcoder_row([{"type": "stdin_stdout", "input": "1 2\n", "output": "3\n"}]),
         deepcoder_row([CALL], solutions=[TWICE]),

@@ -33,6 +33,7 @@ from tests.sources.sets.contest_rows import (
     lcb_function,
     lcb_row,
     packed,
+    prime_python_row,
     prime_row,
     taco_row,
     written,
@@ -82,6 +83,7 @@ async def test_references_pass_and_untouched_workspaces_do_not(
         pytest.param("livecodebench", lcb_row(), "livecodebench/abc301_a", {"difficulty": "easy", "date": "2023-05-13", "platform": "atcoder", "contest": "abc301", "title": "Sum", "solutions": 0}, id="livecodebench"),
         pytest.param("livecodebench", lcb_function(), "livecodebench/2777", {"difficulty": "hard", "date": "2024-08-01", "platform": "leetcode", "contest": "abc301", "title": "Sum", "solutions": 0, "entry_point": "twice"}, id="livecodebench-function"),
         pytest.param("primeintellect", prime_row(), "primeintellect/vcp_1", {"source": "codeforces", "difficulty": "7", "solutions": 1}, id="primeintellect"),
+        pytest.param("primeintellect-python", prime_python_row(), "primeintellect/vcp_1", {"source": "codeforces", "url": "https://example.org/sum", "solutions": 1}, id="primeintellect-python"),
         pytest.param("deepcoder-codeforces", deepcoder_row([LCB_CASE], metadata='{"difficulty": "hard"}'), None, {"source": "codeforces", "difficulty": "hard", "solutions": 1}, id="deepcoder"),
     ],
 )  # fmt: skip
@@ -106,6 +108,11 @@ def test_what_a_task_is_called_and_filtered_by(name: str, row: Row, task_id: str
 def test_limits(row: Row, seconds: float, memory: int | None) -> None:
     grader = task_of("taco", taco_row(**row)).grader
     assert (grader.case_timeout, grader.case_memory_mb) == (seconds, memory)  # type: ignore[union-attr]
+
+
+def test_limits_of_structured_rows() -> None:
+    grader = task_of("primeintellect-python", prime_python_row()).grader
+    assert (grader.case_timeout, grader.case_memory_mb) == (12.0, 1024)  # type: ignore[union-attr]
 
 
 def test_limits_of_codecontests_and_of_all_cases() -> None:
@@ -195,6 +202,8 @@ printed: Any = pytest.mark.parametrize(
         pytest.param("apps", "0.5", "0.501", False, id="apps-wrong-by-a-thousandth"),
         pytest.param("apps", "1 2\n3\n", "2 1\n3\n", False, id="apps-another-order"),
         pytest.param("apps", "1 2\n3\n", "1  2 \r\n3", True, id="apps-blanks"),
+        pytest.param("apps", "1 2\n3\n", "1\n2 3", False, id="apps-other-lines"),
+        pytest.param("apps", "1\n\n2", "\n1\n2\n\n", True, id="apps-empty-lines"),
         pytest.param("apps", "Yes", "YES", False, id="apps-case"),
         pytest.param("codecontests", "0.5", "0.500009", True, id="codecontests-within-its-tolerance"),
         pytest.param("codecontests", "0.5", "0.501", False, id="codecontests-wrong-by-a-thousandth"),
