@@ -112,7 +112,7 @@ def _filled(text: bytes) -> list[bytes]:
     return [line for line in _stripped(text) if line]
 
 
-def _first(got: list[bytes], want: list[bytes], unit: str, same: Callable[[bytes, bytes], bool] | None = None) -> str:
+def _first(got: list[bytes], want: list[bytes], unit: str, same: Callable[[bytes, bytes], bool]) -> str:
     if got == want:
         return ""
     for number, (ours, theirs) in enumerate(zip(got, want, strict=False), 1):
