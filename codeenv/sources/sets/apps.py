@@ -26,10 +26,9 @@ def apps(row: Row) -> Task:
 def taco(row: Row) -> Task:
     metadata = {name: row.get(name) for name in ("difficulty", "url", "source", "name")}
     metadata |= {name: listed(row.get(name)) for name in ("tags", "raw_tags", "skill_types")}
-    metadata |= {
-        "date": str(row.get("date") or "")[:10],
-        "pictures": int(amount(row.get("picture_num"), {}) or 0) or None,
-    }
+    metadata["date"] = str(row.get("date") or "")[:10]
+    if pictures := amount(row.get("picture_num"), {}):
+        metadata["pictures"] = int(pictures)
     return to_task(row, f"taco/{unnamed(row, 'question', TESTS)}", metadata)
 
 

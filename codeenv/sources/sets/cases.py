@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
@@ -23,6 +24,9 @@ MOST_TOTAL = 600.0
 TIMEOUTS = 2
 """Cases that may run out of their time: a solution that loops would take its time for each."""
 
+PICTURE = re.compile(r"<image>|\[image\]|<img\b|!\[[^\]\n]*\]\(", re.IGNORECASE)
+"""What the sets have left where a picture was."""
+
 Cases = Mapping[str, tuple[bytes, bytes]]
 """By name: the input and the expected output."""
 
@@ -42,8 +46,10 @@ class Problem:
 
     @property
     def described(self) -> dict[str, Any]:
-        """The metadata that say something, and how many references there were to choose from."""
-        everything = {**self.metadata, "solutions": len(self.solutions)}
+        """The metadata that say something, how many references there were to choose from, and how many pictures the
+        text had that nobody sees."""
+        everything = {"pictures": len(PICTURE.findall(self.question)) or None, **self.metadata}
+        everything["solutions"] = len(self.solutions)
         return {key: value for key, value in everything.items() if value not in (None, "", [], ())}
 
     def shown(self) -> dict[str, bytes]:

@@ -49,7 +49,6 @@ def to_task(row: Row) -> Task:
             "tags": [tag for tag in texts(row.get("cf_tags")) if tag],
             "contest": _number(row, "cf_contest_id") or None,
             "index": optional(row, "cf_index"),
-            "pictures": description.count("<image>") or None,
         },
     )
     cases = {name: pair for group in GROUPS for name, pair in numbered(group, groups[group]).items()}

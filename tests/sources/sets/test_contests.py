@@ -78,6 +78,7 @@ async def test_references_pass_and_untouched_workspaces_do_not(
     [
         pytest.param("apps", apps_row(), "apps/4", {"difficulty": "interview", "url": "https://example.org/sum", "solutions": 2}, id="apps"),
         pytest.param("taco", taco_row(), None, {"difficulty": "MEDIUM", "source": "codeforces", "date": "2019-12-31", "tags": ["Mathematics"], "raw_tags": ["math", "implementation"], "pictures": 1, "name": "Sum", "url": "https://example.org/sum", "solutions": 2}, id="taco"),
+        pytest.param("apps", apps_row(question="[Image] ![a](b.png) [x](y)", difficulty="", url=""), "apps/4", {"pictures": 2, "solutions": 2}, id="apps-pictures"),
         pytest.param("taco", taco_row(date=None, tags=None, raw_tags="[", picture_num="0", source=None, url=None, name=None), None, {"difficulty": "MEDIUM", "solutions": 2}, id="taco-without"),
         pytest.param("codecontests", contests_row(), "codecontests/1_A.-Mean", {"name": "1_A. Mean", "source": "codeforces", "difficulty": "A", "rating": 800, "tags": ["math"], "contest": 1, "index": "A", "pictures": 1, "solutions": 1}, id="codecontests"),
         pytest.param("codecontests", contests_row(source=6, difficulty=19, cf_rating=0, cf_tags=[], cf_contest_id=0, cf_index="", description="x"), "codecontests/1_A.-Mean", {"name": "1_A. Mean", "source": "atcoder", "difficulty": "L", "solutions": 1}, id="codecontests-atcoder"),
