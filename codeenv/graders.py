@@ -69,15 +69,24 @@ class StdioGrader(GraderSettings):
 
     kind: Literal["stdio"] = "stdio"
     command: tuple[str, ...] = Field(min_length=1)
-    compare: Literal["tokens", "exact", "numbers"] = "tokens"
-    """tokens: split at white space. exact: line by line, trailing blanks and trailing empty lines apart. numbers: as
-    tokens, but numbers other than two integers may differ by `tolerance`."""
+    compare: Literal["tokens", "exact", "lines", "rows", "numbers"] = "tokens"
+    """tokens: split at white space. exact: line by line, trailing blanks and trailing empty lines apart. lines: line by
+    line, blanks at either end and outer empty lines apart; lines of nothing but numbers are compared as numbers.
+    numbers: as tokens, but numbers other than two integers may differ by `tolerance`. rows: line by line, empty lines
+    apart, each as by numbers."""
     tolerance: float = Field(default=1e-6, ge=0, lt=1)
-    """For numbers: the difference, absolute or as a part of the expected number, that still passes."""
+    """For numbers and rows: the difference, absolute or as a part of the expected number, that still passes."""
+    relative: bool = True
+    """Whether `tolerance` is also a part of the expected number; if not, it is absolute alone."""
+    ignore_case: bool = False
+    """Whether `YES` is `Yes`: of ASCII letters."""
     case_timeout: float = Field(default=10.0, gt=0)
     """Seconds for each case."""
     case_memory_mb: int | None = Field(default=None, ge=64)
     """MiB of memory for each process of a case; None: no ceiling but that of the box for all of its processes."""
+    max_timeouts: int | None = Field(default=None, ge=1)
+    """Cases that may run out of their time before the others are not run: a solution that loops would take as long
+    for each. None: all are run."""
     timeout: float = Field(default=120.0, gt=0)
     """Seconds for all cases together."""
 

@@ -8,6 +8,8 @@ from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from functools import partial
 
+from anyio import to_thread
+
 from codeenv.graders import StdioGrader
 from codeenv.grading.boxes import Boxes
 from codeenv.grading.compare import SHOWN, difference
@@ -19,6 +21,7 @@ from codeenv.sandbox.archive import Archive
 from codeenv.task import Task
 
 OUTPUT_SLACK = 64 * 1024
+LARGE = 256 * 1024  # bytes, whose comparison takes long enough to hold up every other episode
 SHARED_MEMORY = tuple(f"/proc/sysvipc/{name}" for name in ("shm", "msg", "sem"))  # outlives its processes
 
 
@@ -28,11 +31,15 @@ async def run(task: Task, grader: StdioGrader, workspace: Archive, boxes: Boxes)
     command = _limited(grader)
     results: list[TestResult] = []
     reason = ""
+    timeouts = 0
     async with AsyncExitStack() as stack:
         bench = _Bench(boxes, workspace, stack)
         for name in sorted(path[:-3] for path in task.tests if path.endswith(".in")):
             if time.monotonic() >= deadline:
                 reason = f"the {grader.timeout:g} s for all cases ran out"
+            elif timeouts == grader.max_timeouts:
+                reason = f"{timeouts} cases ran out of their {grader.case_timeout:g} s"
+            if reason:
                 results.append(TestResult(id=name, passed=False, message=NOT_RUN))
                 continue
             expected = task.tests[f"{name}.out"]
@@ -44,17 +51,24 @@ async def run(task: Task, grader: StdioGrader, workspace: Archive, boxes: Boxes)
                 timeout=min(grader.case_timeout, left),
                 output_limit=2 * (len(expected) + OUTPUT_SLACK),
             )
-            message = _fault(done, expected, grader)
+            timeouts += done.timed_out
+            if len(expected) + len(done.stdout) > LARGE:
+                message = await to_thread.run_sync(_fault, done, expected, grader)
+            else:
+                message = _fault(done, expected, grader)
             results.append(TestResult(id=name, passed=not message, message=shorten(message), seconds=done.seconds))
     return Report(0 if all(result.passed for result in results) else 1, tuple(results), reason)
 
 
 def _limited(grader: StdioGrader) -> tuple[str, ...]:
-    """The command under its ceiling of memory. RLIMIT_DATA counts what is written to, not address space, of which many
-    runtimes reserve far more than they use."""
-    if grader.case_memory_mb is None:
-        return grader.command
-    return ("/bin/sh", "-c", 'ulimit -d "$0" && exec "$@"', str(grader.case_memory_mb * 1024), *grader.command)
+    """The command with all the stack that the box allows, as contests have it: CPython 3.11 with the usual 8 MiB dies
+    of a recursion through C (`lru_cache`, `sorted`) of 20,000 levels, whatever recursion limit a program has set. And
+    under its ceiling of memory: RLIMIT_DATA counts what is written to, not address space, of which many runtimes
+    reserve far more than they use."""
+    limits = 'ulimit -s "$(ulimit -H -s)"'
+    if grader.case_memory_mb is not None:
+        limits += f" && ulimit -d {grader.case_memory_mb * 1024}"
+    return ("/bin/sh", "-c", f'{limits} && exec "$@"', "sh", *grader.command)
 
 
 class _Bench:
@@ -100,4 +114,11 @@ def _fault(done: ExecResult, expected: bytes, grader: StdioGrader) -> str:
         return "; ".join(filter(None, [f"exit code {done.exit_code}: {said}", done.notice]))
     if done.stdout_bytes > len(done.stdout):
         return f"{done.stdout_bytes} bytes of output, far more than expected"
-    return difference(done.stdout, expected, grader.compare, grader.tolerance)
+    return difference(
+        done.stdout,
+        expected,
+        grader.compare,
+        grader.tolerance,
+        relative=grader.relative,
+        ignore_case=grader.ignore_case,
+    )

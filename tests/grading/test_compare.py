@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from decimal import Decimal, localcontext
+from fractions import Fraction
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from codeenv.grading.compare import close, difference
 
@@ -77,3 +82,67 @@ def test_the_tolerance() -> None:
 )
 def test_what_is_said_of_numbers(got: bytes, want: bytes, says: str) -> None:
     assert difference(got, want, "numbers", 1e-6) == says
+
+
+NUMBERS = st.decimals(-(10**6), 10**6, places=6)
+
+
+@given(
+    expected=NUMBERS, off=st.integers(-3, 3), tolerance=st.sampled_from([0.0, 1e-6, 1e-5, 0.1]), relative=st.booleans()
+)
+def test_close_is_exact_at_the_edge(expected: Decimal, off: int, tolerance: float, relative: bool) -> None:
+    edge = max(Fraction(tolerance), Fraction(tolerance) * abs(Fraction(expected))) if relative else Fraction(tolerance)
+    with localcontext(prec=60):
+        ours = expected + Decimal(edge.numerator) / edge.denominator + Decimal(off) * Decimal("1e-17")
+    same = abs(Fraction(ours) - Fraction(expected)) <= edge
+    assert close(f"{ours:f}".encode(), f"{expected:f}".encode() + b"0", tolerance, relative=relative) is same
+
+
+def test_an_absolute_tolerance() -> None:
+    assert close(b"1000000.5", b"1000000.50001", 1e-5, relative=True)
+    assert close(b"1000000.500009", b"1000000.5", 1e-5, relative=False)
+    assert not close(b"1000000.501", b"1000000.5", 1e-5, relative=False)
+    assert close(b"1000000.501", b"1000000.5", 1e-5, relative=True)
+
+
+@pytest.mark.parametrize(
+    ("got", "want", "same"),
+    [
+        (b"1.0 2\n\n3", b"1 2.00\r\n\n3\n\n", True),
+        (b"1 x", b"1.0 x", False),
+        (b"  a b  \n", b"a b", True),
+        (b"1 2", b"1\n2", False),
+        (b"1 2", b"1 2 3", False),
+        (b"", b"\n \n", True),
+        (b"nan", b"nan", True),
+        (b"0", b"", False),
+        (NINES, b"+" + NINES, True),
+        (NINES, NINES[:-1] + b"8", False),
+    ],
+)
+def test_lines(got: bytes, want: bytes, same: bool) -> None:
+    assert (difference(got, want, "lines") == "") is same
+
+
+@pytest.mark.parametrize(
+    ("got", "want", "same"),
+    [
+        (b"1.0 2\n\n3", b"1  2.00\r\n3\n\n", True),
+        (b"a  0.5", b"a 0.500001", True),
+        (b"a 0.5", b"a 0.501", False),
+        (b"1 2", b"1\n2", False),
+        (b"1 2", b"2 1", False),
+        (b"1 2", b"1 2 3", False),
+        (b"", b"\n \n", True),
+    ],
+)
+def test_rows(got: bytes, want: bytes, same: bool) -> None:
+    assert (difference(got, want, "rows", 1e-5) == "") is same
+
+
+def test_the_case_of_letters() -> None:
+    assert difference("YES É".encode(), "yes É".encode(), ignore_case=True) == ""
+    assert difference("É".encode(), "é".encode(), ignore_case=True) == "token 1 is wrong: 'É'"
+    assert difference(b"YES", b"no", ignore_case=True) == "token 1 is wrong: 'YES'"
+    assert difference(b"Yes\n1E3", b"YES\n1000", "lines", ignore_case=True) == ""
+    assert difference(b"YES", b"yes") == "token 1 is wrong: 'YES'"

@@ -3,6 +3,7 @@
 # ruff: noqa: E501 - tables: one case a line
 from __future__ import annotations
 
+import sys
 import time
 from typing import cast
 
@@ -124,6 +125,47 @@ async def test_the_time_for_all_cases(provider: SandboxProvider) -> None:
     assert verdict.tests[0].passed
     assert verdict.tests[-1].message == "did not run"
     assert verdict.tests_total == 5
+
+
+async def test_a_program_that_loops_is_not_run_for_every_case(provider: SandboxProvider) -> None:
+    command = ("sh", "-c", "read n; echo $n; case $n in [134]) sleep 60; esac")
+    cases: dict[str, tuple[str | bytes, str | bytes]] = {f"{n}": (f"{n}\n", f"{n}") for n in range(6)}
+    verdict = await judge(stdio_task(cases, command=command, case_timeout=1, max_timeouts=2), provider)
+    assert [test.passed for test in verdict.tests] == [True, False, True, False, False, False]
+    assert [test.message for test in verdict.tests[4:]] == ["did not run"] * 2
+    assert verdict.reason == "2 cases ran out of their 1 s"
+    last = {name: cases[name] for name in "01"}
+    verdict = await judge(stdio_task(last, command=command, case_timeout=1, max_timeouts=1), provider)
+    assert ([test.passed for test in verdict.tests], verdict.reason) == ([True, False], "")
+
+
+async def test_ten_megabytes(provider: SandboxProvider) -> None:
+    data = b"".join(b"%d 0.5 x\n" % n for n in range(10**6 - 120_000, 10**6 + 650_000))
+    assert len(data) > 10 << 20
+    cases: dict[str, tuple[str | bytes, str | bytes]] = {"a": (data, data), "b": (data, data[:-2] + b"y\n")}
+    for compare in ("lines", "numbers"):
+        verdict = await judge(stdio_task(cases, ECHO, compare=compare), provider)
+        assert [test.passed for test in verdict.tests] == [True, False], compare
+        assert "is wrong" in verdict.tests[1].message
+
+
+async def test_hundreds_of_cases(provider: SandboxProvider) -> None:
+    cases: dict[str, tuple[str | bytes, str | bytes]] = {f"{n:03}": (f"{n}", f"{n % 399}") for n in range(400)}
+    verdict = await judge(stdio_task(cases, command=("cat",)), provider)
+    assert [test.id for test in verdict.tests if not test.passed] == ["399"]
+    assert verdict.tests_total == 400
+
+
+async def test_a_program_has_all_the_stack_there_is(provider: SandboxProvider) -> None:
+    """On 8 MiB CPython 3.11 dies of this; from 3.12 on the depth through C has a fixed limit."""
+    cached = "@lru_cache(None)\n" if sys.version_info < (3, 12) else ""
+    deep = f"import sys\nfrom functools import lru_cache\nsys.setrecursionlimit(10**6)\n{cached}def f(n): return n and f(n - 1) + 1\n"
+    threaded = "import threading\nthreading.stack_size(2**29)\nt = threading.Thread(target=lambda: print(f(int(input()))))\nt.start(); t.join()"
+    cases: dict[str, tuple[str | bytes, str | bytes]] = {"a": ("100000", "100000")}
+    for program in (deep + "print(f(int(input())))", deep + threaded):
+        assert (await judge(stdio_task(cases, program, case_memory_mb=1024), provider)).solved
+    command = ("sh", "-c", '[ "$(ulimit -s)" = "$(ulimit -H -s)" ] && echo all')
+    assert (await judge(stdio_task({"a": ("", "all")}, command=command), provider)).solved
 
 
 async def test_a_program_cannot_find_what_is_expected(provider: SandboxProvider) -> None:
