@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import gzip
 import json
 from collections.abc import Iterable
@@ -9,26 +10,69 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from codeenv.graders import FunctionsGrader
-from codeenv.sources.rows import Hub, PublicSet, Row, identifier, text_of
+from codeenv.sources.rows import Hub, PublicSet, Row, RowFault, identifier, text_of
+from codeenv.sources.sets.checks import FILE, TEST_FILE, binding, free, parsed, pieces, test_file, used
 from codeenv.task import Answer, Task
 
-FILE = "solution.py"
+GRADER = FunctionsGrader(timeout=15, call_timeout=5)
+"""The set's own judge gives a solution 3 s for all of its tests."""
 
 
 def to_task(row: Row) -> Task:
-    prompt, entry = text_of(row, "prompt"), text_of(row, "entry_point")
-    tests = f"from solution import {entry}\n\n{text_of(row, 'test')}\n\ndef test_{entry}():\n    check({entry})\n"
+    """The tests see what the prompt gives them (helpers, imports) as the prompt has it: a solution that redefines it
+    changes nothing. :raises RowFault: the row is no good."""
+    tests = hidden_tests(row)
+    return function_task(row, {TEST_FILE: tests}, GRADER, "HumanEval")
+
+
+def function_task(row: Row, tests: dict[str, bytes], grader: FunctionsGrader, source: str) -> Task:
+    """A task whose policy completes the function of the row's `prompt`."""
+    prompt, entry, reference = text_of(row, "prompt"), text_of(row, "entry_point"), reference_of(row)
     return Task(
         id=identifier(text_of(row, "task_id")),
-        instruction=f"Complete `{entry}` in `{FILE}`.",
-        files={FILE: prompt.encode()},
-        tests={"test_solution.py": tests.encode()},
-        solution={FILE: (prompt + text_of(row, "canonical_solution")).encode()},
+        instruction=f"Complete the function `{entry}` in `{FILE}`, so that it does what its docstring says. "
+        f"Signature and helpers stay as they are:\n\n```python\n{prompt.rstrip()}\n```\n",
+        files={FILE: prompt.encode("utf-8", "surrogatepass")},
+        tests=tests,
+        solution={FILE: reference.encode("utf-8", "surrogatepass")},
         family="function",
         answer=Answer(path=FILE, entry_point=entry, head=prompt),
-        grader=FunctionsGrader(),
-        metadata={"entry_point": entry},
+        grader=grader,
+        metadata={"entry_point": entry, "source": source},
     )
+
+
+def reference_of(row: Row) -> str:
+    """:raises RowFault: prompt and canonical solution are no module that defines the entry point."""
+    entry = text_of(row, "entry_point")
+    whole = text_of(row, "prompt") + text_of(row, "canonical_solution")
+    if not any(isinstance(node, ast.FunctionDef) and node.name == entry for node in parsed(whole, "prompt").body):
+        raise RowFault(f"entry_point: {entry!r} is not defined by prompt and canonical_solution")
+    return whole
+
+
+def hidden_tests(row: Row) -> bytes:
+    """:raises RowFault: there is no `check` with a parameter, or it asserts nothing."""
+    entry = text_of(row, "entry_point")
+    module = parsed(text_of(row, "test"), "test")
+    checks = [node for node in module.body if isinstance(node, ast.FunctionDef) and node.name == "check"]
+    if len(checks) != 1 or len(checks[0].args.args) != 1:
+        raise RowFault("test: must define `check` once, with one parameter")
+    check = checks[0]
+    others = [node for node in module.body if node is not check and not _is_metadata(node)]
+    candidate = check.args.args[0].arg
+    tests = pieces(check.body, candidate)
+    if not any(isinstance(part, ast.Assert) for body in tests for node in body for part in ast.walk(node)):
+        raise RowFault("test: `check` asserts nothing")
+    given = binding(parsed(reference_of(row), "prompt"), free([*others, *check.body]) - {entry, candidate})
+    names = {candidate: f"{entry} as {candidate}", entry: entry}
+    needed = [text for name, text in names.items() if name in used([*others, *check.body])]
+    imported = ast.parse(f"from {FILE.removesuffix('.py')} import {', '.join(needed or [entry])}").body
+    return test_file([*given, *imported, *others], tests)
+
+
+def _is_metadata(node: ast.stmt) -> bool:
+    return isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "METADATA"
 
 
 def packaged() -> Iterable[Row] | None:
