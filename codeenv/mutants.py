@@ -121,7 +121,7 @@ def _changes(path: str, holder: ast.AST, given: set[str], line: int = 1) -> Iter
         for place, child in enumerate(row):
             if not isinstance(child, ast.AST) or isinstance(child, LEFT):
                 continue
-            if isinstance(child, ast.stmt) and _dump(child) in given:
+            if isinstance(child, ast.stmt) and (_is_text(child) or _dump(child) in given):
                 continue
             for kind, new in _replacements(holder, field, child):
                 at = getattr(child, "lineno", line)
@@ -133,8 +133,6 @@ def _replacements(holder: ast.AST, field: str, child: ast.AST) -> Iterator[tuple
     for table, kind in ((OPERATORS, "operator"), (COMPARISONS, "comparison")):
         yield from ((kind, other()) for other in table.get(type(child), ()))
     match child:
-        case ast.Expr(value=ast.Constant()):  # a docstring
-            return
         case ast.Constant(value=bool(value)):
             yield "constant", ast.Constant(not value)
         case ast.Constant(value=int(value)):
@@ -172,6 +170,11 @@ def _replacements(holder: ast.AST, field: str, child: ast.AST) -> Iterator[tuple
         yield "dropped", ast.Pass()
     elif isinstance(child, ast.Return) and child.value is not None:
         yield "dropped", ast.Return(value=None)
+
+
+def _is_text(statement: ast.stmt) -> bool:
+    """A docstring, or a comment written as one."""
+    return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
 
 
 def _negated(test: ast.expr) -> ast.expr:

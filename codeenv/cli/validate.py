@@ -153,14 +153,14 @@ def _show(reports: list[TaskReport], bad: int, broken: int, runs: int) -> None:
                 names = ", ".join(escape(name) for name in report.survived)
                 passing.add_row(escape(report.task), f"{report.killed} of {report.mutants}", names)
             out.print(passing)
+        graders = Counter(report.grader for report in reports).most_common()
+        out.print("graders: " + ", ".join(f"{kind} {count}" for kind, count in graders), markup=False)
         killed = sum(report.killed for report in reports)
         more = f"; {len(weak)} tasks have some that pass" if weak else ""
         out.print(f"mutants: {killed} of {made} fail ({killed / made:.1%}){more}", markup=False)
     sound = sum(report.sound for report in reports)
     gradings = sum(report.gradings for report in reports)
-    graders = Counter(report.grader for report in reports).most_common()
-    kinds = ", ".join(f"{count} by {kind}" for kind, count in graders)
-    ends = [f"{sound} of {len(reports)} tasks are sound ({gradings} gradings; {kinds})"]
+    ends = [f"{sound} of {len(reports)} tasks are sound ({gradings} gradings)"]
     ends += [f"{bad} bad"] if bad else []
     ends += [f"{broken} not fully checked, for failures of the sandbox"] if broken else []
     out.print("; ".join(ends), markup=False)
