@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import ast
 import builtins
-import sys
 from collections.abc import Iterable, Sequence
+from typing import Any, cast
 
-from codeenv.sources.rows import RowFault
+from codeenv.sources.rows import Row, RowFault
 
 FILE = "solution.py"
 """The one file of a workspace that asks for a function."""
@@ -22,6 +22,16 @@ def parsed(source: str, column: str) -> ast.Module:
         raise RowFault(f"{column}: no Python at line {error.lineno}: {error.msg}") from error
     except (ValueError, RecursionError, MemoryError) as error:
         raise RowFault(f"{column}: no Python: {type(error).__name__}") from error
+
+
+def list_of(row: Row, column: str) -> list[Any]:
+    """:raises RowFault: the column is missing or no list."""
+    value = row.get(column)
+    if not isinstance(value, list):
+        raise RowFault(
+            f"{column}: must be a list, not {type(value).__name__}" if column in row else f"{column}: missing"
+        )
+    return cast("list[Any]", value)
 
 
 def bound(nodes: Iterable[ast.AST]) -> set[str]:
@@ -115,14 +125,3 @@ def test_file(head: Sequence[ast.stmt], tests: Iterable[Sequence[ast.stmt]]) -> 
         function.body = list(body)
         lines.append("\n\n" + ast.unparse(function))
     return ("\n".join(lines) + "\n").encode("utf-8", "surrogatepass")
-
-
-def packages_of(tests: Sequence[ast.AST]) -> tuple[str, ...]:
-    """The top-level modules that code imports and Python does not bring."""
-    names: set[str] = set()
-    for node in (part for root in tests for part in ast.walk(root)):
-        if isinstance(node, ast.Import):
-            names |= {alias.name.partition(".")[0] for alias in node.names}
-        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            names.add(node.module.partition(".")[0])
-    return tuple(sorted(names - sys.stdlib_module_names - {FILE.removesuffix(".py")}))

@@ -11,7 +11,9 @@ from pathlib import Path
 
 from codeenv.graders import FunctionsGrader
 from codeenv.sources.rows import Hub, PublicSet, Row, RowFault, identifier, text_of
-from codeenv.sources.sets.checks import FILE, TEST_FILE, binding, free, parsed, pieces, test_file, used
+from codeenv.sources.sets.checks import FILE, TEST_FILE, binding, free, list_of, parsed, pieces, test_file, used
+from codeenv.sources.sets.plus import GRADER as PLUS_GRADER
+from codeenv.sources.sets.plus import case_tests, plus_tests
 from codeenv.task import Answer, Task
 
 GRADER = FunctionsGrader(timeout=15, call_timeout=5)
@@ -40,6 +42,28 @@ def function_task(row: Row, tests: dict[str, bytes], grader: FunctionsGrader, so
         grader=grader,
         metadata={"entry_point": entry, "source": source},
     )
+
+
+def to_plus_task(row: Row) -> Task:
+    """A row as it is on the hub, with a column `test`; or as evalplus releases them, with `base_input`, `plus_input`
+    and `atol`, whose expected results are what the reference gives in the tests' box.
+
+    :raises RowFault: the row is no good.
+    """
+    entry = text_of(row, "entry_point")
+    if "base_input" not in row:
+        tests = plus_tests(text_of(row, "test"), entry)
+    else:
+        inputs = [case for name in ("base_input", "plus_input") for case in list_of(row, name)]
+        tolerance = row.get("atol", 0)
+        if not isinstance(tolerance, int | float):
+            raise RowFault("atol: must be a number")
+        is_zero = entry == "find_zero"  # any root is right
+        head = "from reference import poly" if is_zero else f"from reference import {entry} as ref_func"
+        judge = f"abs(poly(*inp, out)) <= {tolerance!r}" if is_zero else f"agree(out, exp, {tolerance!r})"
+        files = {"reference.py": reference_of(row).encode("utf-8", "surrogatepass")}
+        tests = case_tests(entry, repr(inputs), "None" if is_zero else None, ast.parse(head).body, judge, **files)
+    return function_task(row, tests, PLUS_GRADER, "HumanEval+")
 
 
 def reference_of(row: Row) -> str:
@@ -93,5 +117,12 @@ SETS = (
         to_task=to_task,
         hub=Hub("openai/openai_humaneval", "7dce6050a7d6d172f3cc5c32aa97f52fa1a2e544"),
         package=packaged,
+    ),
+    PublicSet(
+        name="humanevalplus",
+        title="HumanEval+",
+        licence="Apache-2.0",
+        to_task=to_plus_task,
+        hub=Hub("evalplus/humanevalplus", "d32357cf319e50e9c8d8dab5ea876c72b0fd321b"),
     ),
 )
