@@ -1,7 +1,7 @@
 """Run a scripted policy over all of a dataset through the real vf-eval; every reward must be the one expected.
 
-`rewards.py POLICY REWARD [SANDBOX [DATASET COUNT]]`; "beam" is a gateway for tests, in a process of its own; COUNT is how
-many tasks the dataset must have at least.
+`rewards.py POLICY REWARD [SANDBOX [DATASET COUNT]]`; "beam" is a gateway for tests, in a process of its own; COUNT is
+how many tasks the dataset must have at least.
 """
 
 import json
@@ -68,6 +68,7 @@ wrong = {
     if row["reward"] != expected or row.get("error")
 }
 seconds = time.monotonic() - started
-print(f"{policy}, {sandbox}, {dataset}: {len(rows)} rollouts, {len(rows) - len(wrong)} with reward {expected}, {seconds:.0f} s")
+good = f"{len(rows) - len(wrong)} with reward {expected}"
+print(f"{policy}, {sandbox}, {dataset}: {len(rows)} rollouts, {good}, {seconds:.0f} s")
 if wrong or len(rows) < int(count):
     sys.exit(f"not as expected: {wrong}")
