@@ -1,6 +1,7 @@
-"""Run a scripted policy over all of `starter` through the real vf-eval; every reward must be the one expected.
+"""Run a scripted policy over all of a dataset through the real vf-eval; every reward must be the one expected.
 
-`rewards.py POLICY REWARD [SANDBOX]`; "beam" is a gateway for tests, in a process of its own.
+`rewards.py POLICY REWARD [SANDBOX [DATASET COUNT]]`; "beam" is a gateway for tests, in a process of its own; COUNT is
+how many tasks the dataset must have at least.
 """
 
 import json
@@ -11,7 +12,8 @@ import tempfile
 import time
 from pathlib import Path
 
-policy, expected, sandbox = sys.argv[1], float(sys.argv[2]), [*sys.argv, "auto"][3]
+policy, expected = sys.argv[1], float(sys.argv[2])
+sandbox, dataset, count = [*sys.argv[3:], *("auto", "starter", "30")[len(sys.argv[3:]) :]]
 environment = {**os.environ, "CODEENV_KEY": "none"}
 gateway = None
 if sandbox == "beam":
@@ -23,7 +25,7 @@ if sandbox == "beam":
     environment |= {"GATEWAY_PORT": str(account["port"]), "CONFIG_PATH": "/nonexistent"}
 started = time.monotonic()
 with tempfile.TemporaryDirectory() as folder:
-    command = ["codeenv", "policy", policy, "--dataset", "starter"]
+    command = ["codeenv", "policy", policy, "--dataset", dataset]
     server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     try:
         assert server.stdout is not None
@@ -44,7 +46,7 @@ with tempfile.TemporaryDirectory() as folder:
             "-c",
             "8",
             "-a",
-            json.dumps({"sandbox": sandbox}),
+            json.dumps({"sandbox": sandbox, "dataset": dataset}),
         ]
         arguments += ["-s", "-d", "-A", "-o", folder, "-C", "outcome,task_id,verdict"]
         done = subprocess.run(arguments, env=environment, capture_output=True, text=True)
@@ -66,6 +68,7 @@ wrong = {
     if row["reward"] != expected or row.get("error")
 }
 seconds = time.monotonic() - started
-print(f"{policy}, {sandbox}: {len(rows)} rollouts, {len(rows) - len(wrong)} with reward {expected}, {seconds:.0f} s")
-if wrong or len(rows) < 30:
+good = f"{len(rows) - len(wrong)} with reward {expected}"
+print(f"{policy}, {sandbox}, {dataset}: {len(rows)} rollouts, {good}, {seconds:.0f} s")
+if wrong or len(rows) < int(count):
     sys.exit(f"not as expected: {wrong}")

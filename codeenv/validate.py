@@ -1,5 +1,5 @@
 """Whether tasks are sound: the reference passes every time, the untouched workspace fails, every wrong solution
-fails."""
+fails. And how much their tests see: how many mutants of the reference fail."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from anyio.streams.memory import MemoryObjectSendStream
 
 from codeenv.grading import box_spec, grade, workspace_of
 from codeenv.grading.verdict import Verdict
+from codeenv.mutants import Mutant, mutants
 from codeenv.sandbox.api import SandboxError, SandboxProvider, SandboxSpec
 from codeenv.sandbox.archive import Archive
 from codeenv.task import Task
@@ -24,6 +25,9 @@ RUNS = 3
 JOBS = 2
 NAMED_TESTS = 5
 MESSAGE_LIMIT = 200  # characters of a failing test's message
+PATIENCE = 10.0
+"""Times as long as the reference took, that a mutant may take; at least `LEAST` seconds. Many a mutant never ends."""
+LEAST = 3.0
 
 
 @dataclass(frozen=True)
@@ -46,6 +50,17 @@ class TaskReport:
     """Wall time from the first grading's start to the last one's end."""
     flake_rate: float | None = None
     """The part of the reference's gradings that failed, without retries; None when none was made."""
+    digest: str = ""
+    """The task's, when this was found."""
+    grader: str = ""
+    passed: int = 0
+    """Of the reference's gradings."""
+    mutants: int = 0
+    """Graded; of a task that is not sound, none."""
+    killed: int = 0
+    """Of them, failed."""
+    survived: tuple[str, ...] = ()
+    """The mutants that pass all tests: the tests ask too little, or it means the same as the reference."""
     ids: tuple[str, ...] = ()
     """The tests that every run of a sound reference had, for `codeenv validate --record`."""
 
@@ -63,11 +78,14 @@ async def validate(
     spec: SandboxSpec | None = None,
     runs: int = RUNS,
     jobs: int = JOBS,
+    mutants: int = 0,
+    seed: int = 0,
 ) -> AsyncGenerator[AsyncIterator[TaskReport]]:
     """Grade every task's own solutions, at most `jobs` gradings at a time; the block's value yields a report as each
     task is done.
 
     :param runs: times that the reference must pass. :param spec: what the boxes are like where a task does not say.
+    :param mutants: how many mutants of each sound task's reference are graded as well; :param seed: which ones.
     :raises UnsupportedSpec: the sandbox cannot provide what a task needs; before anything is graded.
     """
     for needed in dict.fromkeys(box_spec(task, spec).model_dump_json() for task in tasks):
@@ -78,57 +96,92 @@ async def validate(
         async with send:
             for task in tasks:
                 box = box_spec(task, spec)
-                group.start_soon(_validate_one, task, provider, box, runs, grading, started, send.clone())
+                one = _Validation(task, provider, box, runs, mutants, seed, grading)
+                group.start_soon(one.run, started, send.clone())
         yield receive
         group.cancel_scope.cancel()  # a caller that left early wants no more
 
 
-async def _validate_one(
-    task: Task,
-    provider: SandboxProvider,
-    spec: SandboxSpec,
-    runs: int,
-    grading: CapacityLimiter,
-    started: CapacityLimiter,
-    send: MemoryObjectSendStream[TaskReport],
-) -> None:
-    async with send, started:
-        report = TaskReport(task.id)
-        begin = time.monotonic()
-        verdicts: dict[str, list[Verdict]] = {}
+@dataclass
+class _Validation:
+    """One task's."""
 
-        # What a retry would hide is what is looked for.
-        once = task.model_copy(update={"grader": task.grader.model_copy(update={"retries": 0})})
+    task: Task
+    provider: SandboxProvider
+    spec: SandboxSpec
+    runs: int
+    mutants: int
+    seed: int
+    grading: CapacityLimiter
+    verdicts: dict[str, list[Verdict]] = field(default_factory=dict[str, list[Verdict]])
 
+    async def run(self, started: CapacityLimiter, send: MemoryObjectSendStream[TaskReport]) -> None:
+        async with send, started:
+            report = TaskReport(self.task.id, digest=self.task.digest, grader=self.task.grader.kind)
+            begin = time.monotonic()
+            # What a retry would hide is what is looked for.
+            once = self.task.model_copy(update={"grader": self.task.grader.model_copy(update={"retries": 0})})
+            await self._grade(once, list(_submissions(self.task, self.runs)), report)
+            report.faults += _faults(self.task, self.verdicts, self.runs)
+            if reference := self.verdicts.get("reference"):
+                report.passed = sum(verdict.solved for verdict in reference)
+                report.flake_rate = 1 - report.passed / len(reference)
+                if report.sound and not report.flake_rate:
+                    report.ids = tuple(sorted(test.id for test in reference[0].tests))
+                if report.sound and self.mutants:
+                    await self._grade_mutants(once, reference, report)
+            report.seconds = time.monotonic() - begin
+            await send.send(report)
+
+    async def _grade(self, task: Task, submissions: Sequence[tuple[str, Archive]], report: TaskReport) -> None:
         async def run(check: str, left: Archive) -> None:
             try:
-                async with grading:
-                    verdicts.setdefault(check, []).append(await grade(once, left, provider, spec))
+                async with self.grading:
+                    verdict = await grade(task, left, self.provider, self.spec)
+                self.verdicts.setdefault(check, []).append(verdict)
             except SandboxError as error:
                 report.errors.append(Fault(check, f"{error.stage}: {error}"))
 
+        report.gradings += len(submissions)
         async with anyio.create_task_group() as group:
-            for check, left in _submissions(task, runs):
-                report.gradings += 1
+            for check, left in submissions:
                 group.start_soon(run, check, left)
-        report.faults += _faults(task, verdicts, runs)
-        if reference := verdicts.get("reference"):
-            report.flake_rate = sum(not verdict.solved for verdict in reference) / len(reference)
-            if report.sound and not report.flake_rate:
-                report.ids = tuple(sorted(test.id for test in reference[0].tests))
-        report.seconds = time.monotonic() - begin
-        await send.send(report)
+
+    async def _grade_mutants(self, task: Task, reference: Sequence[Verdict], report: TaskReport) -> None:
+        made = await to_thread.run_sync(partial(_mutants, task, self.mutants, self.seed))
+        checks = [(f"mutant/{mutant.name}", _laid_over(task, mutant.files)) for mutant in made]
+        await self._grade(_hurried(task, reference), checks, report)
+        solved = [check for check, _ in checks if any(verdict.solved for verdict in self.verdicts.get(check, ()))]
+        report.mutants = sum(check in self.verdicts for check, _ in checks)
+        report.killed = report.mutants - len(solved)
+        report.survived = tuple(check.removeprefix("mutant/") for check in solved)
+
+
+def _mutants(task: Task, count: int, seed: int) -> list[Mutant]:
+    return mutants(task.solution or {}, task.files, count=count, seed=f"{seed} {task.id}")
+
+
+def _hurried(task: Task, reference: Sequence[Verdict]) -> Task:
+    """The task with time limits that fit what its reference needs."""
+    whole = max(verdict.seconds for verdict in reference)
+    longest = max((test.seconds for verdict in reference for test in verdict.tests), default=whole)
+    limits = {"timeout": whole, "call_timeout": longest, "case_timeout": longest}
+    plain = task.grader.model_dump()
+    enough = {name: min(plain[name], max(LEAST, PATIENCE * took)) for name, took in limits.items() if name in plain}
+    return task.model_copy(update={"grader": task.grader.model_copy(update=enough)})
+
+
+def _laid_over(task: Task, files: Mapping[str, bytes]) -> Archive:
+    return workspace_of(task).overlay(Archive.of(files, modes=dict.fromkeys(task.executable, 0o755)))
 
 
 def _submissions(task: Task, runs: int) -> Iterator[tuple[str, Archive]]:
-    workspace = workspace_of(task)
-    laid_over = partial(Archive.of, modes=dict.fromkeys(task.executable, 0o755))
     if task.solution is not None:
         for _ in range(runs):
-            yield "reference", workspace.overlay(laid_over(task.solution))
-    yield "untouched", workspace
+            yield "reference", _laid_over(task, task.solution)
+    yield "untouched", workspace_of(task)
     for name, files in sorted(task.wrong.items()):
-        yield f"wrong/{name}", workspace.overlay(laid_over(files))
+        yield f"wrong/{name}", _laid_over(task, files)
 
 
 def _faults(task: Task, verdicts: Mapping[str, list[Verdict]], runs: int) -> Iterator[Fault]:

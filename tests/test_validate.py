@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import pytest
 from env_support import WrappedProvider, double_task
 
+from codeenv.graders import FunctionsGrader
 from codeenv.sandbox.api import SandboxError, SandboxProvider
 from codeenv.task import Task
 from codeenv.validate import TaskReport, validate
@@ -102,3 +104,45 @@ async def test_leaving_early_ends_the_gradings() -> None:
         async for _ in arriving:
             break
     assert provider.made < 20
+
+
+WEAK = {
+    "test_it.py": b"from calc import clip\n\n\ndef test_it():\n    assert clip(3) == 3\n    assert clip(11) == 10\n"
+}
+CLIP = b"""def clip(number):
+    if number > 10:
+        return 10
+    while number != number:
+        number = 0
+    return number
+"""
+
+
+async def test_mutants_of_sound_references(provider: SandboxProvider) -> None:
+    base = {"files": {"calc.py": b"def clip(number):\n    pass\n"}, "tests": WEAK, "grader": FunctionsGrader()}
+    tasks = [
+        Task(id="sound", instruction="-", solution={"calc.py": CLIP}, **base),  # type: ignore[arg-type]
+        Task(id="bad", instruction="-", solution={"calc.py": b""}, **base),  # type: ignore[arg-type]
+        double_task(0),
+    ]
+    began = time.monotonic()
+    found = await reports_of(tasks, provider, runs=1, mutants=20)
+    assert time.monotonic() - began < 50  # those that never end do not take as long as the task allows them
+    sound, bad = found["sound"], found["bad"]
+    assert sound.sound
+    assert (sound.digest, sound.grader, sound.passed) == (tasks[0].digest, "functions", 1)
+    assert sound.gradings == 1 + 1 + sound.mutants
+    assert 8 <= sound.mutants <= 20
+    assert sound.killed + len(sound.survived) == sound.mutants
+    assert any(name.startswith("comparison in calc.py:2 ") for name in sound.survived)  # 10 itself is never asked for
+    assert not any(name.startswith("branches in calc.py:2 ") for name in sound.survived)
+    assert sound.killed > len(sound.survived)
+    assert (bad.mutants, bad.killed, bad.survived) == (0, 0, ())
+    assert found["double-0"].killed >= 2
+
+
+async def test_mutants_are_the_same_each_time(provider: SandboxProvider) -> None:
+    task = Task(id="sound", instruction="-", tests=WEAK, files={}, solution={"calc.py": CLIP}, grader=FunctionsGrader())
+    first, again = [(await reports_of([task], provider, runs=1, mutants=3, jobs=4))["sound"] for _ in range(2)]
+    assert (first.mutants, first.survived) == (again.mutants, again.survived)
+    assert first.mutants == 3

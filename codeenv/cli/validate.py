@@ -1,9 +1,10 @@
-"""`codeenv validate`: whether tasks are sound."""
+"""`codeenv validate`: whether tasks are sound, and how much their tests see."""
 
 from __future__ import annotations
 
-from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -11,9 +12,14 @@ from codeenv.cli.options import AsJson, Dataset, Image, Sandbox, SandboxSettings
 from codeenv.cli.terminal import FAILED, INFRA, OK, clear_errors, console, print_json, progress, table
 
 if TYPE_CHECKING:
+    from codeenv.report_file import ReportFile
     from codeenv.sandbox.api import SandboxProvider
     from codeenv.task import Task
     from codeenv.validate import TaskReport
+
+MUTANTS = 5
+"""For each task of a public set, whose authors give no wrong solutions."""
+SHOWN = 20  # tasks with mutants that survived
 
 
 def validate(
@@ -23,12 +29,25 @@ def validate(
     image: Image = None,
     jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, help="Gradings at a time.")] = 2,
     runs: Annotated[int, typer.Option(min=1, help="Times that each reference must pass.")] = 3,
+    mutants: Annotated[
+        int | None,
+        typer.Option(min=0, show_default=False, help="Mutants of each reference; 5 for public sets, else none."),
+    ] = None,
+    report: Annotated[
+        Path | None,
+        typer.Option(help="Write what is found here, and go on from there; a list of allowed tasks for training."),
+    ] = None,
     record: Annotated[
         bool, typer.Option("--record", help="Write down which tests each sound task's reference passed.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Check tasks: the reference passes every time, the untouched workspace fails, every wrong solution fails.
+
+    Mutants are the reference with a small mistake in each; how many fail says how much the tests see.
+
+    With --report, what is found of each task is written as it is found; called again, the command passes over tasks
+    that are the same and were checked in the same way.
 
     With --record, the tests that a sound task's reference passed are written beside it (`expected.json`, in a JSONL
     file its own line), and every later grading expects each of them.
@@ -37,23 +56,33 @@ def validate(
     """
     import anyio
 
+    from codeenv.report_file import ReportFile, entry_of
     from codeenv.sandbox import get_provider
     from codeenv.sources import load_tasks, locate
     from codeenv.sources import record as write_down
+    from codeenv.sources.public import public_set
 
     recorded: list[str] = []
     with clear_errors(unavailable=INFRA):
+        is_public = not locate(dataset).exists() and public_set(dataset) is not None
+        if record and (report or is_public):
+            raise ValueError("--record: not with --report, which does not have the ids, nor for a public set")
+        count = (MUTANTS if is_public else 0) if mutants is None else mutants
         tasks = load_tasks(dataset, recorded=not record)
-        reports = anyio.run(_run, tasks, get_provider(sandbox, **settings_of(sandbox_setting)), image, runs, jobs)
+        backend = settings_of(sandbox_setting)
+        how = {"runs": runs, "mutants": count, "sandbox": sandbox, "sandbox_settings": backend, "image": image}
+        file = ReportFile(report, dataset, how) if report else None
+        work = _Work(tasks, get_provider(sandbox, **backend), image, runs, jobs, count, file)
+        reports = anyio.run(work.run)
         if record:
             recorded = write_down(locate(dataset), tasks, {report.task: report.ids for report in reports})
     reports.sort(key=lambda report: report.task)
     bad = sum(bool(report.faults) for report in reports)
     broken = sum(bool(report.errors) for report in reports)
     if as_json:
-        plain = [{key: value for key, value in asdict(report).items() if key != "ids"} for report in reports]
         counts = {"tasks": len(reports), "bad": bad, "infra": broken, "runs": runs, "flaky": len(_flaky(reports))}
-        print_json({**counts, "recorded": recorded, "reports": plain})
+        sums: dict[str, Any] = {name: sum(getattr(one, name) for one in reports) for name in ("mutants", "killed")}
+        print_json({**counts, **sums, "recorded": recorded, "reports": [entry_of(report) for report in reports]})
     else:
         _show(reports, bad, broken, runs)
         if record:
@@ -61,19 +90,39 @@ def validate(
     raise typer.Exit(FAILED if bad else INFRA if broken else OK)
 
 
-async def _run(
-    tasks: list[Task], provider: SandboxProvider, image: str | None, runs: int, jobs: int
-) -> list[TaskReport]:
-    from codeenv import validate as core
-    from codeenv.sandbox.api import SandboxSpec
+@dataclass
+class _Work:
+    tasks: list[Task]
+    provider: SandboxProvider
+    image: str | None
+    runs: int
+    jobs: int
+    mutants: int
+    file: ReportFile | None
 
-    reports: list[TaskReport] = []
-    with progress("validating", len(tasks)) as shown:
-        async with core.validate(tasks, provider, spec=SandboxSpec(image=image), runs=runs, jobs=jobs) as arriving:
-            async for report in arriving:
-                reports.append(report)
-                shown(len(reports), report.task)
-    return reports
+    async def run(self) -> list[TaskReport]:
+        from codeenv import validate as core
+        from codeenv.sandbox.api import SandboxSpec
+
+        known = self.file.known(self.tasks) if self.file else {}
+        left = [task for task in self.tasks if task.id not in known]
+        reports = list(known.values())
+        spec = SandboxSpec(image=self.image)
+        try:
+            with progress("validating", len(self.tasks)) as shown:
+                shown(len(reports))
+                async with core.validate(
+                    left, self.provider, spec=spec, runs=self.runs, jobs=self.jobs, mutants=self.mutants
+                ) as arriving:
+                    async for report in arriving:
+                        reports.append(report)
+                        if self.file:
+                            self.file.add(report)
+                        shown(len(reports), report.task)
+        finally:
+            if self.file:
+                self.file.write()
+        return reports
 
 
 def _flaky(reports: list[TaskReport]) -> list[TaskReport]:
@@ -82,6 +131,8 @@ def _flaky(reports: list[TaskReport]) -> list[TaskReport]:
 
 
 def _show(reports: list[TaskReport], bad: int, broken: int, runs: int) -> None:
+    from collections import Counter
+
     from rich.markup import escape
 
     out = console()
@@ -94,6 +145,19 @@ def _show(reports: list[TaskReport], bad: int, broken: int, runs: int) -> None:
                 what = f"[magenta]the sandbox failed: {escape(fault.message)}[/]"
                 faults.add_row(escape(report.task), escape(fault.check), what)
         out.print(faults)
+    if made := sum(report.mutants for report in reports):
+        weak = sorted((one for one in reports if one.survived), key=lambda one: (-len(one.survived), one.task))
+        if weak:
+            passing = table("task", ">killed", "mutants that pass all tests")
+            for report in weak[:SHOWN]:
+                names = ", ".join(escape(name) for name in report.survived)
+                passing.add_row(escape(report.task), f"{report.killed} of {report.mutants}", names)
+            out.print(passing)
+        graders = Counter(report.grader for report in reports).most_common()
+        out.print("graders: " + ", ".join(f"{kind} {count}" for kind, count in graders), markup=False)
+        killed = sum(report.killed for report in reports)
+        more = f"; {len(weak)} tasks have some that pass" if weak else ""
+        out.print(f"mutants: {killed} of {made} fail ({killed / made:.1%}){more}", markup=False)
     sound = sum(report.sound for report in reports)
     gradings = sum(report.gradings for report in reports)
     ends = [f"{sound} of {len(reports)} tasks are sound ({gradings} gradings)"]

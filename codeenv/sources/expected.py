@@ -59,10 +59,10 @@ def record(path: Path, tasks: Sequence[Task], ids: Mapping[str, Sequence[str]]) 
     if path.is_dir():
         for name, entry in found.items():
             folder = path if (path / "task.toml").is_file() else path / name
-            _write(folder / NAME, json.dumps(entry, ensure_ascii=False, indent=1) + "\n")
+            write_whole(folder / NAME, json.dumps(entry, ensure_ascii=False, indent=1) + "\n")
     elif found:
         lines = path.read_text(encoding="utf-8-sig").split("\n")  # no other character ends a line of JSONL
-        _write(path, "\n".join(_recorded(line, found) if line.strip() else line for line in lines))
+        write_whole(path, "\n".join(_recorded(line, found) if line.strip() else line for line in lines))
     return sorted(found)
 
 
@@ -74,7 +74,7 @@ def _recorded(line: str, found: Mapping[str, Mapping[str, Any]]) -> str:
     return json.dumps({**row, "grader": grader}, ensure_ascii=False)
 
 
-def _write(path: Path, text: str) -> None:
+def write_whole(path: Path, text: str) -> None:
     """Whole or not at all."""
     with tempfile.NamedTemporaryFile(
         "w", encoding="utf-8", dir=path.parent, prefix=f".{path.name}.", delete=False

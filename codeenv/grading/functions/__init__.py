@@ -32,14 +32,14 @@ async def run(task: Task, grader: FunctionsGrader, workspace: Archive, boxes: Bo
         folder = f"{tests_box.scratch}/tests"
         await tests_box.import_(Archive.of(task.tests, dict.fromkeys(task.executable, 0o755)), folder)
         patience = Patience(tests_box, grader.timeout, is_near=boxes.provider.capabilities.shares_host)
+        longest = grader.call_timeout * patience.factor
+        relay = Relay(solution_box, longest, records.append, patience.called, patience.measure)
         with patience.scope:
-            async with tests_box.open_process(command("tests"), cwd=folder) as process:
-                longest = grader.call_timeout * patience.factor
-                relay = Relay(process, solution_box, longest, records.append, patience.called, patience.measure)
+            async with relay.open(), tests_box.open_process(command("tests"), cwd=folder) as process:
                 await process.send(program("tests"))
                 settings = (folder, modules_of(workspace), test_files(task), needs_pytest(task), asked_for(task))
                 await process.send(Frame.of(b"S", 1, 0, encode(settings)).raw)
-                await relay.run()
+                await relay.run(process)
                 if not records or records[-1].kind != "end":
                     done = await process.wait()
                     said = done.stderr[-500:].decode("utf-8", "replace").strip()

@@ -5,8 +5,8 @@ passed on, to be read by the tests' side's decoder."""
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Coroutine, Iterator
-from contextlib import suppress
+from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from time import monotonic
 from typing import Any, NamedTuple
@@ -66,7 +66,6 @@ def frames(inbox: bytearray) -> Iterator[Frame]:
 class Relay:
     """One grading's. `record` is told of each record of the tests' process."""
 
-    tests: Process
     box: Sandbox
     call_timeout: float
     record: Callable[[Record], None]
@@ -75,6 +74,7 @@ class Relay:
     meanwhile: Callable[[], Coroutine[Any, Any, None]] | None = None
     """What is to go on beside; cancelled at the end."""
     epoch: int = 0
+    tests: Process | None = None
     solution: Process | None = None
     owing: dict[int, list[str]] = field(default_factory=dict[int, list[str]])
     """By conversation, who owes an answer: the innermost call last."""
@@ -82,36 +82,47 @@ class Relay:
     """When the outermost call of a conversation was made."""
     restarts: int = 0
     sending: anyio.Lock = field(default_factory=lambda: anyio.Lock(fast_acquire=True))
+    started: anyio.Event = field(default_factory=anyio.Event)
+    connected: anyio.Event = field(default_factory=anyio.Event)
 
-    async def run(self) -> None:
-        """Until the tests' process is through. :raises SandboxError: a box was lost."""
+    @asynccontextmanager
+    async def open(self) -> AsyncGenerator[None]:
+        """The solution's process, begun while the block goes on: to bring up the tests' takes as long. At the end of
+        the block it is over. :raises SandboxError: a box was lost. :raises OSError: as the block does."""
         try:
-            await self._run()
+            async with anyio.create_task_group() as self._group:
+                self._group.start_soon(self._watch)
+                if self.meanwhile is not None:
+                    self._group.start_soon(self.meanwhile)
+                self._group.start_soon(self._begin)
+                yield
+                self._group.cancel_scope.cancel()
         except BaseExceptionGroup as group:
-            lost = group.subgroup(SandboxError)
+            lost = group.subgroup((SandboxError, OSError))
             while isinstance(lost, BaseExceptionGroup):
                 lost = lost.exceptions[0]
             raise lost or group from group
 
-    async def _run(self) -> None:
-        async with anyio.create_task_group() as group:
-            group.start_soon(self._watch)
-            if self.meanwhile is not None:
-                group.start_soon(self.meanwhile)
-            await self.start(group)
-            inbox = bytearray()
-            while data := await self.tests.receive():
-                inbox += data
-                for frame in frames(inbox):
-                    if frame.kind == b"E":
-                        record = Record.model_validate(decode(frame.body))
-                        self.record(record)
-                        if record.kind == "end":
-                            group.cancel_scope.cancel()
-                            return
-                    elif frame.epoch == self.epoch:
-                        await self._to_solution(frame, group)
-            group.cancel_scope.cancel()
+    async def _begin(self) -> None:
+        await self.start(self._group)
+        self.started.set()
+
+    async def run(self, tests: Process) -> None:
+        """Within `open`, once the tests' process has been told what to run: until it is through."""
+        self.tests = tests
+        await self.started.wait()
+        self.connected.set()
+        inbox = bytearray()
+        while data := await tests.receive():
+            inbox += data
+            for frame in frames(inbox):
+                if frame.kind == b"E":
+                    record = Record.model_validate(decode(frame.body))
+                    self.record(record)
+                    if record.kind == "end":
+                        return
+                elif frame.epoch == self.epoch:
+                    await self._to_solution(frame, self._group)
 
     async def start(self, group: TaskGroup) -> None:
         """Start the solution's process; `_live` ends with it."""
@@ -210,6 +221,8 @@ class Relay:
         await self._to_tests(Frame.of(b"D", 0, self.epoch, reason.encode()))
 
     async def _to_tests(self, frame: Frame) -> None:
+        await self.connected.wait()
+        assert self.tests is not None
         async with self.sending:  # the solution's frames and the news of its end come from different tasks
             with suppress(BrokenPipeError):
                 await self.tests.send(frame.raw)

@@ -7,7 +7,15 @@ from importlib import import_module
 
 from codeenv.sources.rows import PublicSet
 
-MODULES = ("humaneval", "apps", "codecontests", "deepcoder", "livecodebench", "primeintellect")
+MODULES = (
+    "humaneval",
+    "mbpp",
+    "apps",
+    "codecontests",
+    "deepcoder",
+    "livecodebench",
+    "primeintellect",
+)
 
 
 @cache

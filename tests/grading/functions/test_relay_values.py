@@ -68,7 +68,9 @@ def relayed(files: dict[str, bytes], names: set[str], **boxes: Any) -> Iterator[
             for name, data in files.items():
                 await box.write_file(name, data)
             task_status.started()
-            await Relay(process, box, 5.0, lambda record: None).run()
+            relay = Relay(box, 5.0, lambda record: None)
+            async with relay.open():
+                await relay.run(process)
 
     with start_blocking_portal() as portal:
         running, _ = portal.start_task(serve)

@@ -70,12 +70,19 @@ class Link:
         self.pid = getpid()
         self.pumping = False
         self.ended = []  # conversations whose threads are gone
+        self.held = b""  # frames that go with the next one
+
+    def hold(self, kind, number, body):
+        """Send with the next frame: each wakes whoever reads."""
+        with self.writing:
+            self.held += HEADER.pack(len(body), kind, number, self.epoch) + body
 
     def send(self, kind, number, body, epoch=None):
         if getpid() != self.pid:
             leave(0)  # a forked child that came back to where its parent goes on
-        data = memoryview(HEADER.pack(len(body), kind, number, self.epoch if epoch is None else epoch) + body)
+        data = HEADER.pack(len(body), kind, number, self.epoch if epoch is None else epoch) + body
         with self.writing:
+            data, self.held = memoryview(self.held + data), b""
             while self.ended:
                 over = self.ended.pop()
                 self.conversations.pop(over, None)

@@ -31,7 +31,9 @@ def main(role, epoch):
     peer.asked.update(asked)
 
     def record(**fields):
-        peer.link.send(b"E", 0, codec.Encoder(codec.Shared(0), None).message(fields))
+        # Of a test that passed, with the next one's first call: a run that is ended may lose that the last ones passed.
+        tell = peer.link.hold if fields.get("outcome") == "passed" else peer.link.send
+        tell(b"E", 0, codec.Encoder(codec.Shared(0), None).message(fields))
 
     if framework:
         from codeenv.grading.functions.box import framework as running
