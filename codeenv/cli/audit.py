@@ -38,11 +38,11 @@ def audit(
 
     from codeenv.grading.cheats import choose
     from codeenv.sandbox import get_provider
-    from codeenv.sources import choose_tasks, load_tasks
+    from codeenv.sources import load_tasks
 
     with clear_errors(unavailable=INFRA):
         battery = choose(_names(cheats))
-        chosen = choose_tasks(load_tasks(dataset), _names(tasks) or None)
+        chosen = load_tasks(dataset, tasks=_names(tasks) or None)
         attempts = anyio.run(_run, chosen, battery, get_provider(sandbox, **settings_of(sandbox_setting)), image, jobs)
     order = {cheat.name: number for number, cheat in enumerate(battery)}
     attempts.sort(key=lambda attempt: (order[attempt.cheat], attempt.task))
