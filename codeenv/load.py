@@ -153,13 +153,15 @@ def _chosen(dataset: Any, own: dict[str, Any], eval_dataset: Any, eval_split: st
     if isinstance(dataset, Mapping) and "dataset" in dataset:
         own |= cast(Mapping[str, Any], dataset)
         dataset = own.pop("dataset")
+    other: dict[str, Any] = {"split": eval_split} if eval_split else {}
     if eval_dataset is not None:
-        return open_tasks(dataset, **own), open_tasks(eval_dataset, **({"split": eval_split} if eval_split else {}))
+        return open_tasks(dataset, **own), open_tasks(eval_dataset, **other)
     # Ids are of one split: where they are named, that one serves for both.
     open_ended = not own.get("split") and own.get("tasks") is None
     both = open_ended and isinstance(dataset, str) and len(splits_of(dataset)) > 1
     if not eval_split and not both:
         return open_tasks(dataset, **own), None
-    train = {**own, "split": "train"} if both else own
-    held_out = {key: value for key, value in own.items() if key != "decontaminate"}
-    return open_tasks(dataset, **train), open_tasks(dataset, **{**held_out, "split": eval_split or "eval"})
+    train: dict[str, Any] = {**own, "split": "train"} if both else own
+    held_out: dict[str, Any] = {key: value for key, value in own.items() if key != "decontaminate"}
+    held_out["split"] = eval_split or "eval"
+    return open_tasks(dataset, **train), open_tasks(dataset, **held_out)

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import re
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, cast
@@ -24,54 +25,67 @@ logger = logging.getLogger(__name__)
 PATIENCE = 5.0
 """Seconds that the hub has to answer the first request, with which it is seen whether it can be reached."""
 COMMIT = re.compile(r"[0-9a-f]{40}")
+JSONL = (".jsonl", ".jsonl.gz")
 
 
 class HubError(FileNotFoundError):
     """The rows are neither in the cache nor to be had; the message says what was tried and what can be done."""
 
 
-@dataclass(frozen=True)
-class Cached:
-    """What is remembered of rows that were loaded: files of the cache, and the commit they are of."""
+class Memory:
+    """What is remembered of a repository's revision, beside the cache: the commit that it was at the first load, and
+    the files in the cache of each split that was loaded (Arrow, or JSONL as it was downloaded)."""
 
-    commit: str
-    files: tuple[str, ...]
-    """Arrow files, or JSONL files as they were downloaded."""
+    def __init__(self, hub: Hub) -> None:
+        from datasets import config
 
-    @classmethod
-    def read(cls, note: Path) -> Cached | None:
-        """None: it was never loaded, or files of it are gone."""
+        name = re.sub(r"[^A-Za-z0-9._-]+", "--", f"{hub.repo}@{hub.revision or 'main'}")
+        self._path = Path(config.HF_DATASETS_CACHE) / "codeenv" / f"{name}.json"
+        self.commit = hub.revision if COMMIT.fullmatch(hub.revision) else ""
+        self._loaded: dict[str, list[str]] = {}
         try:
-            plain: dict[str, Any] = json.loads(note.read_text(encoding="utf-8"))
-            found = cls(plain["commit"], tuple(plain["files"]))
-        except (OSError, ValueError, KeyError):
-            return None
-        return found if all(Path(file).is_file() for file in found.files) else None
+            plain: dict[str, Any] = json.loads(self._path.read_text(encoding="utf-8"))
+            self.commit, self._loaded = str(plain["commit"]), dict(plain["loaded"])
+        except (OSError, ValueError, KeyError, TypeError):
+            pass  # it was never loaded
 
-    def write(self, note: Path) -> None:
-        note.parent.mkdir(parents=True, exist_ok=True)
-        note.write_text(json.dumps({"commit": self.commit, "files": self.files}), encoding="utf-8")
+    def files(self, hub: Hub, split: str) -> list[str]:
+        """Empty: it was never loaded, or some are gone."""
+        found = self._loaded.get(self._key(hub, split), [])
+        return found if all(Path(file).is_file() for file in found) else []
+
+    def keep(self, hub: Hub, split: str, files: Sequence[str]) -> None:
+        self._loaded[self._key(hub, split)] = list(files)
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        new = self._path.with_suffix(f".{os.getpid()}.new")
+        new.write_text(json.dumps({"commit": self.commit, "loaded": self._loaded}), encoding="utf-8")
+        new.replace(self._path)
+
+    @staticmethod
+    def _key(hub: Hub, split: str) -> str:
+        return " ".join((hub.config or "-", split, *hub.files))
 
 
 def read_hub(hub: Hub, split: str, name: str) -> Rows:
     """The rows of one split, by the set's own name of it. Once they have been loaded they come from the cache
-    (`HF_HOME`), without a request, and a revision that is no commit stays the one that it was then.
+    (`HF_HOME`), without a request; a revision that is no commit stays the one that it was then.
 
     :param name: what a user calls the set.
-    :raises HubError: they are neither cached nor to be had, said within seconds when the hub cannot be reached; or
-        there is no such split or revision, which the message says.
+    :raises HubError: they are neither cached nor to be had, said within seconds when the hub cannot be reached.
+    :raises ValueError: there is no such split or configuration; the message lists those that there are.
     """
-    note = _note(hub, split)
-    cached = Cached.read(note)
-    if cached is None:
-        commit = _commit(hub, name)
-        with _clear_errors(hub, name, f"commit {commit}"):
-            files = _load(replace(hub, revision=commit), split)
-        cached = Cached(commit, files)
-        cached.write(note)
-    if not COMMIT.fullmatch(hub.revision):
-        logger.warning("%s: %s at commit %s; to pin it: %s@%s", name, hub.repo, cached.commit, name, cached.commit)
-    return _rows_of(cached.files)
+    memory = Memory(hub)
+    files = memory.files(hub, split)
+    if not files:
+        memory.commit = memory.commit or _commit(hub, name)
+        with _clear_errors(hub, name, f"commit {memory.commit}"):
+            _reach(hub)
+            files = _load(replace(hub, revision=memory.commit), split)
+        memory.keep(hub, split, files)
+        if not COMMIT.fullmatch(hub.revision):
+            at = f"{name.partition('@')[0]}@{memory.commit}"
+            logger.warning("%s is %s at commit %s from now on; to say so: %s", name, hub.repo, memory.commit, at)
+    return _rows_of(files)
 
 
 def read_parquet(path: Path) -> Rows:
@@ -85,23 +99,21 @@ def read_parquet(path: Path) -> Rows:
     return ListRows(cast("list[Row]", found))
 
 
-def _note(hub: Hub, split: str) -> Path:
-    """Where it is remembered, beside the cache."""
-    from datasets import config
-
-    parts = (hub.repo, hub.config or "", hub.revision, split, *hub.files)
-    name = "~".join(re.sub(r"[^A-Za-z0-9._-]+", "-", part) for part in parts)[:200]
-    return Path(config.HF_DATASETS_CACHE) / "codeenv" / f"{name}.json"
-
-
 def _commit(hub: Hub, name: str) -> str:
-    """The commit that the revision is now; asked of the hub, so that one that cannot be reached is told at once: what
-    loads the rows tries again for half a minute."""
+    """The commit that the revision is now."""
     from huggingface_hub import HfApi
 
-    revision = hub.revision or None
-    with _clear_errors(hub, name, f"revision {revision or 'main'}"):
-        return str(HfApi().dataset_info(hub.repo, revision=revision, timeout=PATIENCE).sha)
+    with _clear_errors(hub, name, f"revision {hub.revision or 'main'}"):
+        _reach(hub)
+        return str(HfApi().dataset_info(hub.repo, revision=hub.revision or None, timeout=PATIENCE).sha)
+
+
+def _reach(hub: Hub) -> None:
+    """One plain request, whatever is answered: the hub's own functions would try one that cannot be reached again and
+    again, for half a minute."""
+    from huggingface_hub import constants, get_session
+
+    get_session().get(f"{constants.ENDPOINT}/api/datasets/{hub.repo}", timeout=PATIENCE)
 
 
 @contextmanager
@@ -131,6 +143,10 @@ def _clear_errors(hub: Hub, name: str, what: str) -> Generator[None]:
         raise HubError(f"{tried}, and HF_HUB_OFFLINE forbids to load it. {otherwise}") from error
     except HubError:
         raise
+    except ValueError as error:
+        if str(error).startswith(("Unknown split", "BuilderConfig")):
+            raise ValueError(f"split, dataset: {name}: {_first_line(error)}") from error
+        raise HubError(f"{tried}, and cannot be read: {_first_line(error)}. {otherwise}") from error
     except Exception as error:
         text = f"{type(error).__name__}: {_first_line(error)}"
         raise HubError(f"{tried}, and could not be loaded from {constants.ENDPOINT} ({text}). {otherwise}") from error
@@ -140,22 +156,24 @@ def _first_line(error: Exception) -> str:
     return (str(error).strip().splitlines() or [""])[0][:300]
 
 
-def _load(hub: Hub, split: str) -> tuple[str, ...]:
+def _load(hub: Hub, split: str) -> list[str]:
     """Into the cache; the files there. `hub.revision` is a commit."""
     from datasets import load_dataset
 
     if hub.files:
         files = _download(hub, split)
-        if all(file.endswith((".jsonl", ".jsonl.gz")) for file in files):
+        if all(file.endswith(JSONL) for file in files):
             return files
         kind = Path(files[0]).suffix.removeprefix(".")
-        found: Any = load_dataset(kind, data_files=list(files), split="train")
+        found: Any = load_dataset(kind, data_files=files, split="train")
     else:
         found = load_dataset(hub.repo, hub.config, revision=hub.revision, split=split)
-    return tuple(str(entry["filename"]) for entry in found.cache_files)
+    if not found.cache_files:
+        raise HubError(f"{hub.repo}: the split {split!r} has no rows")
+    return [str(entry["filename"]) for entry in found.cache_files]
 
 
-def _download(hub: Hub, split: str) -> tuple[str, ...]:
+def _download(hub: Hub, split: str) -> list[str]:
     from huggingface_hub import HfApi, hf_hub_download
 
     patterns = [pattern.replace("{split}", split) for pattern in hub.files]
@@ -163,15 +181,14 @@ def _download(hub: Hub, split: str) -> tuple[str, ...]:
     names = [name for pattern in patterns for name in sorted(there) if fnmatchcase(name, pattern)]
     if not names:
         raise HubError(f"{hub.repo}: no file {' or '.join(patterns)}; there are {', '.join(sorted(there)[:20])}")
-    return tuple(
+    return [
         hf_hub_download(hub.repo, name, repo_type="dataset", revision=hub.revision) for name in dict.fromkeys(names)
-    )
+    ]
 
 
-def _rows_of(files: tuple[str, ...]) -> Rows:
+def _rows_of(files: Sequence[str]) -> Rows:
     from datasets import Dataset, concatenate_datasets
 
-    if not files[0].endswith(".arrow"):
+    if files[0].endswith(JSONL):
         return JoinedRows([JsonlRows(Path(file)) for file in files])
-    tables = [Dataset.from_file(file) for file in files]
-    return ListRows(cast("list[Row]", concatenate_datasets(tables) if len(tables) > 1 else tables[0]))
+    return ListRows(cast("list[Row]", concatenate_datasets([Dataset.from_file(file) for file in files])))
