@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from codeenv.env import CodeEnv
 from codeenv.episode import EpisodeSettings, counter
 from codeenv.prompts import Prompts
 from codeenv.sandbox import get_provider, public_settings
 from codeenv.sandbox.api import SandboxSpec
-from codeenv.sources import Tasks, open_tasks, splits_of
+from codeenv.sources import train_and_eval
 from codeenv.task import Limits
 
 
@@ -111,7 +111,7 @@ def load_environment(
         "strict": strict,
         "field_limit_mb": field_limit_mb,
     }
-    chosen, held_out = _chosen(dataset, {k: v for k, v in own.items() if v is not None}, eval_dataset, eval_split)
+    chosen, held_out = train_and_eval(dataset, own, eval_dataset, eval_split)
     settings = EpisodeSettings.model_validate(
         {
             "protocol": protocol,
@@ -146,22 +146,3 @@ def load_environment(
     for each in made.specs.values():
         provider.check(each)
     return made
-
-
-def _chosen(dataset: Any, own: dict[str, Any], eval_dataset: Any, eval_split: str) -> tuple[Tasks, Tasks | None]:
-    """The tasks to train on, and those to evaluate on where they are others."""
-    if isinstance(dataset, Mapping) and "dataset" in dataset:
-        own |= cast(Mapping[str, Any], dataset)
-        dataset = own.pop("dataset")
-    other: dict[str, Any] = {"split": eval_split} if eval_split else {}
-    if eval_dataset is not None:
-        return open_tasks(dataset, **own), open_tasks(eval_dataset, **other)
-    # Ids are of one split: where they are named, that one serves for both.
-    open_ended = not own.get("split") and own.get("tasks") is None
-    both = open_ended and isinstance(dataset, str) and len(splits_of(dataset)) > 1
-    if not eval_split and not both:
-        return open_tasks(dataset, **own), None
-    train: dict[str, Any] = {**own, "split": "train"} if both else own
-    held_out: dict[str, Any] = {key: value for key, value in own.items() if key != "decontaminate"}
-    held_out["split"] = eval_split or "eval"
-    return open_tasks(dataset, **train), open_tasks(dataset, **held_out)

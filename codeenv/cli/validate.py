@@ -2,22 +2,40 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from codeenv.cli.options import AsJson, Dataset, Image, Sandbox, SandboxSettings, settings_of
+from codeenv.cli.options import (
+    AsJson,
+    Dataset,
+    Filters,
+    Image,
+    Limit,
+    Sandbox,
+    SandboxSettings,
+    Seed,
+    Split,
+    choice_of,
+    settings_of,
+)
 from codeenv.cli.terminal import FAILED, INFRA, OK, clear_errors, console, print_json, progress, table
 
 if TYPE_CHECKING:
     from codeenv.sandbox.api import SandboxProvider
+    from codeenv.sources import BadRow
     from codeenv.task import Task
     from codeenv.validate import TaskReport
 
 
 def validate(
     dataset: Dataset,
+    split: Split = "",
+    filters: Filters = None,
+    limit: Limit = None,
+    seed: Seed = None,
     sandbox: Sandbox = "auto",
     sandbox_setting: SandboxSettings = None,
     image: Image = None,
@@ -33,17 +51,19 @@ def validate(
     With --record, the tests that a sound task's reference passed are written beside it (`expected.json`, in a JSONL
     file its own line), and every later grading expects each of them.
 
-    Exit code 0 when all are sound, 1 when one is not, 3 when the sandbox failed and no task is known to be bad.
+    Exit code 0 when all are sound, 1 when one is not or a row is no task, 3 when the sandbox failed and no task is
+    known to be bad.
     """
     import anyio
 
     from codeenv.sandbox import get_provider
-    from codeenv.sources import load_tasks, locate
+    from codeenv.sources import locate, open_tasks
     from codeenv.sources import record as write_down
 
     recorded: list[str] = []
     with clear_errors(unavailable=INFRA):
-        tasks = load_tasks(dataset, recorded=not record)
+        opened = open_tasks(dataset, recorded=not record, **choice_of(split, filters, limit, seed))
+        tasks = list(opened)
         reports = anyio.run(_run, tasks, get_provider(sandbox, **settings_of(sandbox_setting)), image, runs, jobs)
         if record:
             recorded = write_down(locate(dataset), tasks, {report.task: report.ids for report in reports})
@@ -53,12 +73,14 @@ def validate(
     if as_json:
         plain = [{key: value for key, value in asdict(report).items() if key != "ids"} for report in reports]
         counts = {"tasks": len(reports), "bad": bad, "infra": broken, "runs": runs, "flaky": len(_flaky(reports))}
-        print_json({**counts, "recorded": recorded, "reports": plain})
+        rows = [asdict(row) for row in opened.bad]
+        print_json({**counts, "recorded": recorded, "bad_rows": rows, "reports": plain})
     else:
+        _show_rows(opened.bad)
         _show(reports, bad, broken, runs)
         if record:
             console().print(f"recorded the tests of {len(recorded)} tasks", markup=False)
-    raise typer.Exit(FAILED if bad else INFRA if broken else OK)
+    raise typer.Exit(FAILED if bad or opened.bad else INFRA if broken else OK)
 
 
 async def _run(
@@ -79,6 +101,19 @@ async def _run(
 def _flaky(reports: list[TaskReport]) -> list[TaskReport]:
     """Those whose reference passes sometimes."""
     return [report for report in reports if report.flake_rate is not None and 0 < report.flake_rate < 1]
+
+
+def _show_rows(rows: Sequence[BadRow]) -> None:
+    from rich.markup import escape
+
+    if not rows:
+        return
+    out = console()
+    shown = table("row", "named", "what")
+    for row in rows:
+        shown.add_row(escape(row.where), escape(row.name), f"[red]{escape(row.reason)}[/]")
+    out.print(shown)
+    out.print(f"{len(rows)} rows are no tasks")
 
 
 def _show(reports: list[TaskReport], bad: int, broken: int, runs: int) -> None:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from codeenv.resources import resource
 from codeenv.sources.allowed import named_only, read_report, sound_only
@@ -37,6 +37,7 @@ __all__ = [
     "shipped",
     "splits_of",
     "together",
+    "train_and_eval",
 ]
 
 LINES = (".jsonl", ".ndjson")
@@ -96,6 +97,32 @@ def open_tasks(dataset: Any, *, recorded: bool = True, **choice: Any) -> Tasks:
     opened = [_one(each, recorded) for each in choices]
     whole = choose("several", limit=limit)
     return together(opened, [weight or 0.0 for weight in weights] if all(weights) else None, limit=whole.limit)
+
+
+def train_and_eval(
+    dataset: Any, choice: Mapping[str, Any], eval_dataset: Any = None, eval_split: str = ""
+) -> tuple[Tasks, Tasks | None]:
+    """The tasks to train on, and those to evaluate on where they are others: of `eval_dataset`, or of `eval_split` of
+    the dataset, or of its own `eval` where it has both and neither a split nor tasks are named.
+
+    :param choice: fields of `Choice`; None is as if it were not there. :raises: as `open_tasks`.
+    """
+    own = {key: value for key, value in choice.items() if value is not None}
+    if isinstance(dataset, Mapping) and "dataset" in dataset:
+        own |= cast(Mapping[str, Any], dataset)
+        dataset = own.pop("dataset")
+    other: dict[str, Any] = {"split": eval_split} if eval_split else {}
+    if eval_dataset is not None:
+        return open_tasks(dataset, **own), open_tasks(eval_dataset, **other)
+    # Ids are of one split: where they are named, that one serves for both.
+    open_ended = not own.get("split") and own.get("tasks") is None
+    both = open_ended and isinstance(dataset, str) and len(splits_of(dataset)) > 1
+    if not eval_split and not both:
+        return open_tasks(dataset, **own), None
+    train: dict[str, Any] = {**own, "split": "train"} if both else own
+    held_out: dict[str, Any] = {key: value for key, value in own.items() if key != "decontaminate"}
+    held_out["split"] = eval_split or "eval"
+    return open_tasks(dataset, **train), open_tasks(dataset, **held_out)
 
 
 def together(opened: Sequence[Tasks], weights: Sequence[float] | None = None, *, limit: int | None = None) -> Tasks:
@@ -172,7 +199,7 @@ def _pool(choice: Choice, recorded: bool) -> Pool:
     named = None if _is_path(dataset) else public_set(dataset)
     if named is not None:
         return public_pool(named, choice)
-    if path.is_file() and choice.columns:
+    if path.is_file() and (choice.columns or choice.kind):
         return file_pool(choice, path)
     if choice.columns or choice.kind or choice.grader:
         raise ValueError("columns: columns, kind and grader go with hf:REPO and with files of rows, which this is not")
