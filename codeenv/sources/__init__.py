@@ -18,7 +18,7 @@ from codeenv.sources.expected import record
 from codeenv.sources.filters import Filter
 from codeenv.sources.jsonl import task_of
 from codeenv.sources.pool import BadPlace, JsonlRows, ListPool, Pool, RowPool
-from codeenv.sources.public import file_pool, hub_pool, public_pool, public_set, splits_of
+from codeenv.sources.public import catalogue, file_pool, hub_pool, public_pool, public_set, splits_of
 from codeenv.sources.sets import public_sets
 from codeenv.sources.several import Part, entries_of, interleaved, one_after_another, unique
 from codeenv.sources.tasks import Account, BadRow, Entry, Found, Tasks, TasksById, found_at
@@ -29,6 +29,7 @@ __all__ = [
     "Entry",
     "Tasks",
     "TasksById",
+    "catalogue",
     "choose",
     "load_tasks",
     "locate",

@@ -36,6 +36,28 @@ def public_set(dataset: str) -> Named | None:
     return Named(found, parts["revision"] or "", parts["file"] or "") if parts and found else None
 
 
+def catalogue() -> list[dict[str, str]]:
+    """Every public set: its name, its title, where its rows come from, its splits as `ours: own`, its licence."""
+    return [
+        {
+            "name": entry.name,
+            "set": entry.title,
+            "source": _source(entry),
+            "splits": ", ".join(f"{ours}: {own}" for ours, own in sorted(entry.splits.items())),
+            "licence": entry.licence,
+        }
+        for entry in sorted(public_sets().values(), key=lambda entry: entry.name)
+    ]
+
+
+def _source(entry: PublicSet) -> str:
+    places = ["a package"] if entry.package else []
+    if hub := entry.hub:
+        config = f":{hub.config}" if hub.config else ""
+        places.append(f"{hub.repo}{config}@{hub.revision[:7] or 'first load'}")
+    return ", else ".join(places)
+
+
 def splits_of(dataset: str) -> tuple[str, ...]:
     """Which of `train` and `eval` a public set has; none for anything else."""
     named = public_set(dataset)
