@@ -16,20 +16,26 @@ import asyncio
 import json
 import logging
 import threading
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Any
 
 import verifiers as vf
+from anyio import to_thread
 from datasets import Dataset
 from verifiers.decorators import discover_decorated  # pyright: ignore[reportMissingImports]
 
 from codeenv.episode import Episode, EpisodeSettings, system_message, task_message
+from codeenv.grading import box_spec
 from codeenv.grading.verdict import Outcome, Verdict
 from codeenv.prompts import Prompts
 from codeenv.rubric import CodeRubric
 from codeenv.sandbox.api import Sandbox, SandboxError, SandboxProvider, SandboxSpec
-from codeenv.task import Task
+from codeenv.sources import Entry, Tasks, TasksById
+from codeenv.sources.rows import identifier
+from codeenv.table import table
+from codeenv.task import Task, TaskError
 from codeenv.tools import Observation, ToolCall, definitions
 
 logger = logging.getLogger(__name__)
@@ -40,7 +46,7 @@ class TaskFault(vf.Error):
 
 
 class CodeEnv(vf.MultiTurnEnv):
-    """Coding episodes over `tasks`, each in a box of `provider`'s.
+    """Coding episodes over `tasks`, each in a box of `provider`'s; evaluations over `eval_tasks`, where there are any.
 
     A row carries the prompt and, in `info`, the task's id and digest; tests and solutions stay in this object. After a
     rollout the state has `outcome` (see `Outcome`), `task_id`, and `verdict` (tests by id, without messages), for
@@ -57,10 +63,9 @@ class CodeEnv(vf.MultiTurnEnv):
         prompts: Prompts,
         system_prompt: str | None = None,
         partial_credit: float = 0.0,
-        dataset_name: str = "",
+        eval_tasks: Sequence[Task] | None = None,
         **kwargs: Any,
     ) -> None:
-        self.tasks = {task.id: task for task in tasks}
         self.provider = provider
         self.settings = settings
         self.spec = spec
@@ -70,11 +75,20 @@ class CodeEnv(vf.MultiTurnEnv):
         isolated = provider.capabilities.isolation != "none"
         workdir = spec.workdir if isolated else "the current directory"
         system = system_prompt if system_prompt is not None else system_message(settings, prompts, workdir)
-        rows = [self._row(task, system, workdir, dataset_name) for task in tasks]
+        entries: dict[str, Entry] = {}
+        self.specs: dict[Any, SandboxSpec] = {}
+        """What boxes the tasks need, one of each kind."""
+
+        def rows(chosen: Sequence[Task]) -> Dataset:
+            return table(self._rows(Tasks.of(chosen), entries, system, workdir))
+
+        train = rows(tasks)
+        held_out = train if eval_tasks is None or eval_tasks is tasks else rows(eval_tasks)
+        self.tasks = TasksById(entries)
         rubric = CodeRubric(partial_credit)
         super().__init__(
-            dataset=Dataset.from_list(rows),
-            eval_dataset=Dataset.from_list(rows),
+            dataset=train,
+            eval_dataset=held_out,
             rubric=rubric,
             tool_defs=definitions(settings.tools) if settings.protocol == "tools" else None,  # type: ignore[arg-type]
             max_turns=-1,  # the episode counts: verifiers would drop the last message's actions
@@ -84,13 +98,22 @@ class CodeEnv(vf.MultiTurnEnv):
         # metric is among ours.
         self.rubric = rubric
 
-    def _row(self, task: Task, system: str, workdir: str, source: str) -> dict[str, Any]:
-        messages = [{"role": "user", "content": task_message(task, self.prompts, workdir)}]
-        if system:
-            messages.insert(0, {"role": "system", "content": system})
-        # One JSON string: Arrow would pad and coerce a mapping.
-        info = {"task_id": task.id, "source": source, "digest": task.digest}
-        return {"prompt": messages, "info": json.dumps(info)}
+    def _rows(self, tasks: Tasks, entries: dict[str, Entry], system: str, workdir: str) -> Iterator[dict[str, Any]]:
+        """A row for each task, which is noted by its id; an id that another task has gets its set's name in front."""
+        for entry, task in tasks.found():
+            name = entry.id
+            while name in entries and entries[name].digest != entry.digest:
+                name = f"{identifier(tasks.short)}/{name}"
+            entries.setdefault(name, replace(entry, id=name) if name != entry.id else entry)
+            needs = (task.limits, task.python, task.image, task.packages, task.grader.needs)
+            if needs not in self.specs:
+                self.specs[needs] = box_spec(task, self.spec)
+            messages = [{"role": "user", "content": task_message(task, self.prompts, workdir)}]
+            if system:
+                messages.insert(0, {"role": "system", "content": system})
+            # One JSON string: Arrow would pad and coerce a mapping.
+            info = {"task_id": name, "source": entry.pool.name, "digest": entry.digest.hex()}
+            yield {"prompt": messages, "info": json.dumps(info)}
 
     def __post_init__(self) -> None:
         # verifiers installs signal handlers here, which only the main thread may: elsewhere its parent does without.
@@ -113,24 +136,28 @@ class CodeEnv(vf.MultiTurnEnv):
         :raises vf.SandboxError: its box could not be made. :raises TaskFault: the row is not one of ours.
         """
         async with _only_vf_errors():
-            task = self._task(state)
+            task = await self._task(state)
             state["task_id"] = task.id
             episode = await Episode.open(task, self.provider, self.settings, spec=self.spec, prompts=self.prompts)
             self._episodes[state["trajectory_id"]] = episode
         return state
 
-    def _task(self, state: vf.State) -> Task:
+    async def _task(self, state: vf.State) -> Task:
         info = state.get("info")
-        name = info.get("task_id") if isinstance(info, Mapping) else None
-        task = self.tasks.get(str(name))
-        if task is None:
+        name = str(info.get("task_id")) if isinstance(info, Mapping) else ""
+        if name not in self.tasks:
             raise TaskFault(f"row {state.get('example_id')}: info.task_id {name!r} is not a task of this environment")
         digest = info.get("digest")
-        if digest and digest != task.digest:
+        if digest and digest != self.tasks.digest(name):
             raise TaskFault(
                 f"row {state.get('example_id')}: task {name!r} has changed since the row was made (digest differs)"
             )
-        return task
+        try:
+            if self.tasks.at_hand(name):
+                return self.tasks[name]
+            return await to_thread.run_sync(self.tasks.__getitem__, name)  # reads a file, and may take its time
+        except TaskError as error:
+            raise TaskFault(f"row {state.get('example_id')}: {error}") from error
 
     async def env_response(self, messages: vf.Messages, state: vf.State, **kwargs: Any) -> vf.Messages:
         """Run the last message's actions and answer each. The last answer of an episode is its final response."""

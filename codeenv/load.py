@@ -8,17 +8,29 @@ from typing import Any
 
 from codeenv.env import CodeEnv
 from codeenv.episode import EpisodeSettings, counter
-from codeenv.grading import box_spec
 from codeenv.prompts import Prompts
 from codeenv.sandbox import get_provider, public_settings
 from codeenv.sandbox.api import SandboxSpec
-from codeenv.sources import choose_tasks, load_tasks
+from codeenv.sources import train_and_eval
 from codeenv.task import Limits
 
 
 def load_environment(
-    dataset: str | Path = "starter",
+    dataset: str | Path | Mapping[str, Any] | Sequence[Any] = "starter",
     *,
+    split: str = "",
+    filter: Mapping[str, Any] | None = None,
+    limit: int | None = None,
+    seed: int | None = None,
+    tasks: str | Sequence[str] | None = None,
+    decontaminate: str | Sequence[str] = (),
+    columns: Mapping[str, str] | None = None,
+    kind: str = "",
+    grader: Mapping[str, Any] | None = None,
+    strict: bool | None = None,
+    field_limit_mb: float | None = None,
+    eval_dataset: str | Path | Mapping[str, Any] | Sequence[Any] | None = None,
+    eval_split: str = "",
     sandbox: str = "auto",
     sandbox_settings: Mapping[str, Any] | None = None,
     max_turns: int = 30,
@@ -37,12 +49,30 @@ def load_environment(
     image: str | None = None,
     packages: Sequence[str] = (),
     partial_credit: float = 0.0,
-    tasks: Sequence[str] | None = None,
     **unknown: Any,
 ) -> CodeEnv:
     """Make the environment; every fault of an argument, a task or the host is raised here, before any rollout.
 
-    :param dataset: a shipped set, a directory of tasks, or a JSONL file.
+    Which tasks (docs/datasets.md):
+
+    :param dataset: a shipped set, a directory of tasks, a JSONL file, a public set (`humaneval`, `NAME@REVISION`,
+        `NAME:FILE`), or, with `columns`, `hf:REPO[:CONFIG][@REVISION]` or a file of rows. Or an object: a `dataset` and
+        arguments of this paragraph that are its own. Or several of them: a list, or names with their weights.
+    :param split: `train`, `eval`, or a name of the set's own. By default, where a set has both and `tasks` names none,
+        training is on the one and evaluation on the other.
+    :param filter: metadata that tasks must have: `{"difficulty": ["easy"], "date": {">=": "2024-08-01"}}`.
+    :param limit: tasks at most; :param seed: shuffles first, so that `limit` takes a sample.
+    :param tasks: only these task ids, in this order; or a report of `codeenv validate`, whose sound tasks are taken.
+    :param decontaminate: datasets none of whose prompts may be among the tasks trained on.
+    :param columns: what of a task is in which column; :param kind: what the tests are; :param grader: settings of the
+        grader: for rows of any schema.
+    :param strict: whether one bad row is an error, or is named in the log and left out.
+    :param field_limit_mb: MiB of one column; a row with a larger one is bad. By default 32.
+    :param eval_dataset: what evaluations are over, in any form of `dataset`; :param eval_split: its split, or the one
+        of `dataset` that evaluations are over.
+
+    How episodes are played:
+
     :param sandbox: "auto", or a backend by name; :param sandbox_settings: its own settings, never its token.
     :param max_turns: messages of the policy; 0 for no limit.
     :param protocol: "tools" (native tool calls) or "text" (fenced blocks).
@@ -59,7 +89,6 @@ def load_environment(
     :param python: the boxes' Python; :param image: their image, for sandboxes that have images; :param packages: Python
         packages in every box. Where a task has its own, that counts.
     :param partial_credit: this times the fraction of tests passed is added to the reward.
-    :param tasks: only these task ids, in this order.
     :raises ValueError: an argument is not valid (`TaskError`: a task, `UnsupportedSpec`: a demand on the sandbox); the
         message names it and what is valid.
     :raises FileNotFoundError: there is no such dataset or prompts directory.
@@ -69,7 +98,20 @@ def load_environment(
         valid = [name for name in load_environment.__annotations__ if name not in ("unknown", "return")]
         raise ValueError(f"unknown arguments: {', '.join(sorted(unknown))}; valid: {', '.join(valid)}")
     backend = public_settings(sandbox_settings)
-    chosen = choose_tasks(load_tasks(dataset), tasks)
+    own: dict[str, Any] = {
+        "split": split,
+        "filter": filter,
+        "limit": limit,
+        "seed": seed,
+        "tasks": tasks,
+        "decontaminate": decontaminate,
+        "columns": columns,
+        "kind": kind,
+        "grader": grader,
+        "strict": strict,
+        "field_limit_mb": field_limit_mb,
+    }
+    chosen, held_out = train_and_eval(dataset, own, eval_dataset, eval_split)
     settings = EpisodeSettings.model_validate(
         {
             "protocol": protocol,
@@ -90,10 +132,7 @@ def load_environment(
     templates = Prompts(prompts)
     _ = counter().exact  # settled now: loading a table would hold up an episode
     provider = get_provider(sandbox, **backend)
-    needed = {s.model_dump_json(): s for s in (box_spec(task, spec) for task in chosen)}
-    for each in needed.values():
-        provider.check(each)
-    return CodeEnv(
+    made = CodeEnv(
         chosen,
         provider,
         settings=settings,
@@ -101,6 +140,9 @@ def load_environment(
         prompts=templates,
         system_prompt=system_prompt,
         partial_credit=partial_credit,
-        dataset_name=str(dataset),
+        eval_tasks=held_out,
         env_id="codeenv",
     )
+    for each in made.specs.values():
+        provider.check(each)
+    return made

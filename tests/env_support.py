@@ -115,10 +115,12 @@ async def play(
     max_retries: int = 0,
     url: str = "",
     inputs: list[Any] | None = None,
+    tasks: list[Task] | None = None,
     **options: Any,
 ) -> list[dict[str, Any]]:
-    """Generate rollouts for every row with a scripted policy behind a real socket. Rows in order, tally included."""
-    async with serve(policy, list(env.tasks.values()), **options) as server:
+    """Generate rollouts for every row with a scripted policy behind a real socket, which knows `tasks`: the
+    environment's by default. Rows in order, tally included."""
+    async with serve(policy, list(env.tasks.values()) if tasks is None else tasks, **options) as server:
         results = await env.generate(
             inputs if inputs is not None else env.get_eval_dataset().repeat(rollouts).to_list(),
             client=ClientConfig(api_key_var=KEY, api_base_url=url or server.base_url, max_retries=0),

@@ -6,6 +6,7 @@ from __future__ import annotations
 import typer
 
 from codeenv.cli.audit import audit
+from codeenv.cli.datasets import datasets
 from codeenv.cli.doctor import doctor
 from codeenv.cli.eval import evaluate
 from codeenv.cli.image import app as image
@@ -24,6 +25,7 @@ app = typer.Typer(
 app.command("eval")(evaluate)
 app.command()(validate)
 app.command()(audit)
+app.command()(datasets)
 app.command()(doctor)
 app.command()(policy)
 app.add_typer(sandboxes, name="sandboxes")

@@ -8,7 +8,19 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from codeenv.cli.options import AsJson, Dataset, Image, Sandbox, SandboxSettings, settings_of
+from codeenv.cli.options import (
+    AsJson,
+    Dataset,
+    Filters,
+    Image,
+    Limit,
+    Sandbox,
+    SandboxSettings,
+    Seed,
+    Split,
+    choice_of,
+    settings_of,
+)
 from codeenv.cli.terminal import FAILED, INFRA, OK, clear_errors, console, print_json, progress, table
 
 if TYPE_CHECKING:
@@ -22,6 +34,10 @@ RESULTS = ("paid", "failed", "infra", "not applicable")
 
 def audit(
     dataset: Dataset,
+    split: Split = "",
+    filters: Filters = None,
+    limit: Limit = None,
+    seed: Seed = None,
     sandbox: Sandbox = "auto",
     sandbox_setting: SandboxSettings = None,
     image: Image = None,
@@ -38,11 +54,11 @@ def audit(
 
     from codeenv.grading.cheats import choose
     from codeenv.sandbox import get_provider
-    from codeenv.sources import choose_tasks, load_tasks
+    from codeenv.sources import load_tasks
 
     with clear_errors(unavailable=INFRA):
         battery = choose(_names(cheats))
-        chosen = choose_tasks(load_tasks(dataset), _names(tasks) or None)
+        chosen = load_tasks(dataset, tasks=_names(tasks) or None, **choice_of(split, filters, limit, seed))
         attempts = anyio.run(_run, chosen, battery, get_provider(sandbox, **settings_of(sandbox_setting)), image, jobs)
     order = {cheat.name: number for number, cheat in enumerate(battery)}
     attempts.sort(key=lambda attempt: (order[attempt.cheat], attempt.task))

@@ -14,7 +14,19 @@ from urllib.parse import urlsplit
 
 import typer
 
-from codeenv.cli.options import Dataset, Image, Sandbox, SandboxSettings, ScriptFile, settings_of
+from codeenv.cli.options import (
+    Dataset,
+    Filters,
+    Image,
+    Limit,
+    Sandbox,
+    SandboxSettings,
+    ScriptFile,
+    Seed,
+    Split,
+    choice_of,
+    settings_of,
+)
 from codeenv.cli.terminal import COLOURS, FAILED, OK, USAGE, clear_errors, console, fail, progress, table
 
 if TYPE_CHECKING:
@@ -30,6 +42,10 @@ LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 def evaluate(
     dataset: Dataset,
+    split: Split = "",
+    filters: Filters = None,
+    limit: Limit = None,
+    seed: Seed = None,
     policy: Annotated[list[str] | None, typer.Option("--policy", "-p", help=POLICY_HELP)] = None,
     model: Annotated[str | None, typer.Option("--model", "-m", help="A model instead of a policy.")] = None,
     base_url: Annotated[str | None, typer.Option("--base-url", "-b", help="The model's OpenAI-like endpoint.")] = None,
@@ -65,10 +81,11 @@ def evaluate(
     with clear_errors(unavailable=FAILED), ExitStack() as stack:
         own = {"sandbox_settings": settings_of(sandbox_setting), "image": image}
         further: dict[str, Any] = {"sandbox": sandbox, "protocol": protocol}
-        further |= {name: value for name, value in own.items() if value} | _object("-a", arguments)
+        further |= {name: value for name, value in own.items() if value} | choice_of(split, filters, limit, seed)
+        further |= _object("-a", arguments)
         if max_turns is not None:
             further["max_turns"] = max_turns
-        tasks = _tasks(dataset, further.get("tasks"))
+        tasks = _tasks(dataset, further)
         get_provider(str(further["sandbox"]), **public_settings(further.get("sandbox_settings")))
         run = Run(
             arguments={"dataset": dataset, **further},
@@ -103,13 +120,15 @@ def _evaluate(run: Run, endpoint: Endpoint) -> list[Rollout]:
             raise fail(str(error), FAILED) from error
 
 
-def _tasks(dataset: str, chosen: Any) -> list[Task]:
-    from codeenv.sources import load_tasks
+def _tasks(dataset: str, arguments: Mapping[str, Any]) -> list[Task]:
+    """Those that `load_environment` evaluates on with these arguments."""
+    from codeenv.sources import train_and_eval
+    from codeenv.sources.choice import Choice
 
-    tasks = load_tasks(dataset)
-    if isinstance(chosen, list):
-        return [task for task in tasks if task.id in chosen] or tasks
-    return tasks
+    own = {name: value for name, value in arguments.items() if name in Choice.model_fields and name != "dataset"}
+    over = arguments.get("eval_dataset"), arguments.get("eval_split", "")
+    train, held_out = train_and_eval(arguments.get("dataset", dataset), own, *over)
+    return list(train if held_out is None else held_out)
 
 
 def _object(option: str, text: str) -> dict[str, Any]:

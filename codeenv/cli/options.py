@@ -3,12 +3,25 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-Dataset = Annotated[str, typer.Argument(help="A shipped set, one task of it (SET/ID), a directory, or a .jsonl file.")]
+Dataset = Annotated[
+    str,
+    typer.Argument(
+        help="A shipped set, one task of it (SET/ID), a directory, a .jsonl file, a public set (NAME[:FILE])."
+    ),
+]
+Split = Annotated[str, typer.Option(help="train, eval, or one of the set's own names.")]
+Filters = Annotated[
+    list[str] | None,
+    typer.Option("--filter", metavar="KEY=VALUE", help="Metadata: KEY=A,B or KEY>=VALUE and so on; may be repeated."),
+]
+Limit = Annotated[int | None, typer.Option(min=1, help="Tasks at most.")]
+Seed = Annotated[int | None, typer.Option(help="Shuffles first, so that --limit takes a sample.")]
 Sandbox = Annotated[str, typer.Option(help="A sandbox by name, or auto.")]
 SandboxSettings = Annotated[
     list[str] | None,
@@ -23,6 +36,37 @@ ScriptFile = Annotated[
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 
 
+CONDITION = re.compile(r"([^<>=!]+)(<=|>=|!=|==|=|<|>)(.*)", re.DOTALL)
+
+
+def choice_of(split: str, filters: list[str] | None, limit: int | None, seed: int | None) -> dict[str, Any]:
+    """Those that were given, as `codeenv.sources.open_tasks` and `load_environment` take them.
+
+    :raises ValueError: a filter is not KEY=VALUE.
+    """
+    wanted: dict[str, dict[str, Any]] = {}
+    for text in filters or ():
+        parts = CONDITION.fullmatch(text)
+        if not parts:
+            raise ValueError(f"--filter: must be KEY=VALUE, KEY=A,B, KEY>=VALUE or the like, not {text!r}")
+        key, sign, value = parts[1].strip(), parts[2], parts[3].strip()
+        if sign == "=":
+            condition = {"in": [_value(item.strip()) for item in value.split(",")]}
+        else:
+            condition = {sign: _value(value)}
+        wanted.setdefault(key, {}).update(condition)
+    given = {"split": split or None, "filter": wanted or None, "limit": limit, "seed": seed}
+    return {name: value for name, value in given.items() if value is not None}
+
+
+def _value(text: str) -> Any:
+    """JSON, or text where it is not."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
 def settings_of(pairs: list[str] | None) -> dict[str, Any]:
     """Settings of a sandbox as a command line has them: values are JSON, or text where they are not.
 
@@ -35,8 +79,5 @@ def settings_of(pairs: list[str] | None) -> dict[str, Any]:
         name, equals, text = pair.partition("=")
         if not (name and equals):
             raise ValueError(f"--sandbox-setting: must be NAME=VALUE, not {pair!r}")
-        try:
-            found[name] = json.loads(text)
-        except ValueError:
-            found[name] = text
+        found[name] = _value(text)
     return public_settings(found)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from codeenv.cli.options import ScriptFile
+from codeenv.cli.options import Filters, Limit, ScriptFile, Seed, Split, choice_of
 from codeenv.cli.terminal import clear_errors, console
 
 if TYPE_CHECKING:
@@ -17,6 +17,10 @@ if TYPE_CHECKING:
 def policy(
     name: Annotated[str, typer.Argument(help="oracle, wrong, wrong:NAME, noop, garbage or script.")],
     dataset: Annotated[str, typer.Option(help="Whose tasks it knows.")] = "starter",
+    split: Split = "",
+    filters: Filters = None,
+    limit: Limit = None,
+    seed: Seed = None,
     host: Annotated[str, typer.Option(help="Where to listen.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="0: a free one.")] = 0,
     latency: Annotated[float, typer.Option(min=0, help="Seconds before each answer.")] = 0.0,
@@ -32,10 +36,11 @@ def policy(
     from codeenv.sources import load_tasks
 
     with clear_errors():
-        tasks = load_tasks(dataset)
+        choice = choice_of(split, filters, limit, seed)
+        tasks = load_tasks(dataset, **choice)
         messages = Script.load(script) if script else None
         try:
-            anyio.run(_serve, name, tasks, dataset, host, port, latency, messages)
+            anyio.run(_serve, name, tasks, {"dataset": dataset, **choice}, host, port, latency, messages)
         except KeyboardInterrupt:
             pass
         except OSError as error:
@@ -43,7 +48,7 @@ def policy(
 
 
 async def _serve(
-    name: str, tasks: list[Task], dataset: str, host: str, port: int, latency: float, script: Script | None
+    name: str, tasks: list[Task], chosen: dict[str, Any], host: str, port: int, latency: float, script: Script | None
 ) -> None:
     import json
     import shlex
@@ -53,7 +58,7 @@ async def _serve(
     from codeenv.policies import serve
 
     async with serve(name, tasks, host=host, port=port, latency=latency, script=script) as server:
-        arguments = shlex.quote(json.dumps({"dataset": dataset}))
+        arguments = shlex.quote(json.dumps(chosen))
         out = console()
         out.print(server.base_url, markup=False)
         flags = f"-m {shlex.quote(name)} -b {server.base_url} -k CODEENV_KEY -n {len(tasks)} -r 1 -a {arguments}"

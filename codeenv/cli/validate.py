@@ -2,18 +2,32 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from codeenv.cli.options import AsJson, Dataset, Image, Sandbox, SandboxSettings, settings_of
+from codeenv.cli.options import (
+    AsJson,
+    Dataset,
+    Filters,
+    Image,
+    Limit,
+    Sandbox,
+    SandboxSettings,
+    Seed,
+    Split,
+    choice_of,
+    settings_of,
+)
 from codeenv.cli.terminal import FAILED, INFRA, OK, clear_errors, console, print_json, progress, table
 
 if TYPE_CHECKING:
     from codeenv.report_file import ReportFile
     from codeenv.sandbox.api import SandboxProvider
+    from codeenv.sources import BadRow
     from codeenv.task import Task
     from codeenv.validate import TaskReport
 
@@ -24,6 +38,10 @@ SHOWN = 20  # tasks with mutants that survived
 
 def validate(
     dataset: Dataset,
+    split: Split = "",
+    filters: Filters = None,
+    limit: Limit = None,
+    seed: Seed = None,
     sandbox: Sandbox = "auto",
     sandbox_setting: SandboxSettings = None,
     image: Image = None,
@@ -52,13 +70,14 @@ def validate(
     With --record, the tests that a sound task's reference passed are written beside it (`expected.json`, in a JSONL
     file its own line), and every later grading expects each of them.
 
-    Exit code 0 when all are sound, 1 when one is not, 3 when the sandbox failed and no task is known to be bad.
+    Exit code 0 when all are sound, 1 when one is not or a row is no task, 3 when the sandbox failed and no task is
+    known to be bad.
     """
     import anyio
 
     from codeenv.report_file import ReportFile, entry_of
     from codeenv.sandbox import get_provider
-    from codeenv.sources import load_tasks, locate
+    from codeenv.sources import locate, open_tasks
     from codeenv.sources import record as write_down
     from codeenv.sources.public import public_set
 
@@ -68,7 +87,8 @@ def validate(
         if record and (report or is_public):
             raise ValueError("--record: not with --report, which does not have the ids, nor for a public set")
         count = (MUTANTS if is_public else 0) if mutants is None else mutants
-        tasks = load_tasks(dataset, recorded=not record)
+        opened = open_tasks(dataset, recorded=not record, **choice_of(split, filters, limit, seed))
+        tasks = list(opened)
         backend = settings_of(sandbox_setting)
         how = {"runs": runs, "mutants": count, "sandbox": sandbox, "sandbox_settings": backend, "image": image}
         file = ReportFile(report, dataset, how) if report else None
@@ -82,12 +102,15 @@ def validate(
     if as_json:
         counts = {"tasks": len(reports), "bad": bad, "infra": broken, "runs": runs, "flaky": len(_flaky(reports))}
         sums: dict[str, Any] = {name: sum(getattr(one, name) for one in reports) for name in ("mutants", "killed")}
-        print_json({**counts, **sums, "recorded": recorded, "reports": [entry_of(report) for report in reports]})
+        rows = [asdict(row) for row in opened.bad]
+        rest = {"recorded": recorded, "bad_rows": rows, "reports": [entry_of(report) for report in reports]}
+        print_json({**counts, **sums, **rest})
     else:
+        _show_rows(opened.bad)
         _show(reports, bad, broken, runs)
         if record:
             console().print(f"recorded the tests of {len(recorded)} tasks", markup=False)
-    raise typer.Exit(FAILED if bad else INFRA if broken else OK)
+    raise typer.Exit(FAILED if bad or opened.bad else INFRA if broken else OK)
 
 
 @dataclass
@@ -128,6 +151,19 @@ class _Work:
 def _flaky(reports: list[TaskReport]) -> list[TaskReport]:
     """Those whose reference passes sometimes."""
     return [report for report in reports if report.flake_rate is not None and 0 < report.flake_rate < 1]
+
+
+def _show_rows(rows: Sequence[BadRow]) -> None:
+    from rich.markup import escape
+
+    if not rows:
+        return
+    out = console()
+    shown = table("row", "named", "what")
+    for row in rows:
+        shown.add_row(escape(row.where), escape(row.name), f"[red]{escape(row.reason)}[/]")
+    out.print(shown)
+    out.print(f"{len(rows)} rows are no tasks")
 
 
 def _show(reports: list[TaskReport], bad: int, broken: int, runs: int) -> None:

@@ -96,8 +96,9 @@ def load_task(folder: Path, *, recorded: bool = True) -> Task:
     return task
 
 
-def describe(error: ValidationError, where: Path | str) -> list[str]:
+def describe(error: ValidationError, where: Path | str = "") -> list[str]:
     """One line a fault: where, which field, what is allowed. Hidden content is never quoted."""
+    begin = f"{where}: " if where else ""
     lines: list[str] = []
     for fault in error.errors(include_url=False, include_input=False):
         # Without the tag of the grader's kind, and pydantic's word for "the key itself".
@@ -106,7 +107,7 @@ def describe(error: ValidationError, where: Path | str) -> list[str]:
         message = fault["msg"].removeprefix("Value error, ")
         if fault["type"] == "extra_forbidden":
             message = f"unknown; allowed: {', '.join(_siblings(fault['loc']))}"
-        lines.append(f"{where}: {message if message.startswith('tests:') else f'{field}: {message}'}")
+        lines.append(f"{begin}{message if message.startswith('tests:') else f'{field}: {message}'}")
     return lines
 
 

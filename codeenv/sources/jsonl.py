@@ -7,41 +7,22 @@ import base64
 import binascii
 import json
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, cast
 
-from pydantic import ValidationError
-
-from codeenv.sources.directory import describe
 from codeenv.sources.expected import without_expected
-from codeenv.task import Task, TaskError
+from codeenv.sources.rows import RowFault
+from codeenv.task import Task
 
 FILE_FIELDS = ("files", "tests", "solution")
 
 
-def load_jsonl(path: Path, *, recorded: bool = True) -> list[Task]:
-    """Every task of the file, in its order; empty lines are passed over. `recorded`: with the ids of tests that were
-    recorded. :raises TaskError: all faults at once."""
-    tasks: list[Task] = []
-    faults: list[str] = []
-    with path.open("rb") as lines:  # as bytes: one line that is no UTF-8 is one fault
-        for number, line in enumerate(lines, 1):
-            if not line.strip():
-                continue
-            where = f"{path}:{number}"
-            try:
-                row = json.loads(line.decode("utf-8-sig" if number == 1 else "utf-8"))
-                if not isinstance(row, dict):
-                    raise ValueError("a line must be one JSON object")
-                row = _decoded(cast(dict[str, Any], row))
-                tasks.append(Task.model_validate(row if recorded else without_expected(row)))
-            except ValidationError as error:
-                faults += describe(error, where)
-            except (ValueError, RecursionError) as error:
-                faults.append(f"{where}: {error}")
-    if faults:
-        raise TaskError(faults)
-    return tasks
+def task_of(row: Mapping[str, Any], *, recorded: bool = True) -> Task:
+    """`recorded`: with the ids of tests that were recorded.
+
+    :raises RowFault: the row's files are malformed. :raises ValidationError: so is another field.
+    """
+    decoded = _decoded(row)
+    return Task.model_validate(decoded if recorded else without_expected(decoded))
 
 
 def dump_task(task: Task) -> str:
@@ -62,24 +43,25 @@ def _encode(data: bytes) -> str | dict[str, str]:
         return {"base64": base64.b64encode(data).decode()}
 
 
-def _decoded(row: dict[str, Any]) -> dict[str, Any]:
-    row = dict(row)
+def _decoded(row: Mapping[str, Any]) -> dict[str, Any]:
+    found = dict(row)
     for field in FILE_FIELDS:
-        if row.get(field) is not None:
-            row[field] = _files(row[field], field)
-    if row.get("wrong") is not None:
-        wrong = _mapping(row["wrong"], "wrong")
-        row["wrong"] = {name: _files(files, f"wrong.{name}") for name, files in wrong.items()}
-    return row
+        if found.get(field) is not None:
+            found[field] = files_of(found[field], field)
+    if found.get("wrong") is not None:
+        wrong = _mapping(found["wrong"], "wrong")
+        found["wrong"] = {name: files_of(files, f"wrong.{name}") for name, files in wrong.items()}
+    return found
 
 
 def _mapping(value: object, field: str) -> Mapping[str, Any]:
     if not isinstance(value, dict):
-        raise ValueError(f"{field}: must be an object of path -> content")
+        raise RowFault(f"{field}: must be an object of path -> content")
     return cast(dict[str, Any], value)
 
 
-def _files(value: object, field: str) -> dict[str, bytes]:
+def files_of(value: object, field: str) -> dict[str, bytes]:
+    """:raises RowFault: not an object of path -> text or `{"base64": ...}`."""
     files: dict[str, bytes] = {}
     for path, content in _mapping(value, field).items():
         match content:
@@ -89,7 +71,7 @@ def _files(value: object, field: str) -> dict[str, bytes]:
                 try:
                     files[path] = base64.b64decode(text, validate=True)
                 except binascii.Error as error:
-                    raise ValueError(f"{field}.{path}: not base64: {error}") from error
+                    raise RowFault(f"{field}.{path}: not base64: {error}") from error
             case _:
-                raise ValueError(f'{field}.{path}: must be text or {{"base64": "..."}}')
+                raise RowFault(f'{field}.{path}: must be text or {{"base64": "..."}}')
     return files

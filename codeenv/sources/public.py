@@ -1,65 +1,124 @@
-"""A public set's rows, read and made into tasks. A bad row is named and left out; the rest load."""
+"""Public sets by name: whose rows they are, and where these come from."""
 
 from __future__ import annotations
 
-import gzip
-import json
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from pydantic import ValidationError
-
-from codeenv.sources.directory import describe
-from codeenv.sources.rows import PublicSet, Row, RowFault
+from codeenv.sources.choice import Choice
+from codeenv.sources.hub import read_hub, read_parquet
+from codeenv.sources.mapped import mapping
+from codeenv.sources.pool import JsonlRows, ListRows, Pool, RowPool, Rows
+from codeenv.sources.rows import Hub, PublicSet, Row
 from codeenv.sources.sets import public_sets
 from codeenv.task import Task
 
+NAME = re.compile(r"(?P<name>[^@:/]+)(@(?P<revision>[^:]+))?(:(?P<file>.+))?")
+REPO = re.compile(r"hf:(?P<repo>[^:@]+)(:(?P<config>[^@]+))?(@(?P<revision>.+))?")
+OURS = ("train", "eval")
+
 
 @dataclass(frozen=True)
-class BadRow:
-    """A row that is no task: its place, from 0, what the set calls it if it says, and why."""
+class Named:
+    """A public set as a user named it, with a revision or a file of its rows."""
 
-    place: int
-    name: str
-    reason: str
-
-
-def public_set(dataset: str) -> tuple[PublicSet, str] | None:
-    """The set that `NAME` or `NAME:FILE` names, and the file; None when there is none of that name."""
-    name, _, file = dataset.partition(":")
-    found = public_sets().get(name)
-    return (found, file) if found else None
+    chosen: PublicSet
+    revision: str = ""
+    file: str = ""
 
 
-def load_public(chosen: PublicSet, file: str = "") -> tuple[list[Task], list[BadRow]]:
-    tasks: list[Task] = []
-    bad: list[BadRow] = []
-    for place, row in enumerate(_rows(chosen, file)):
-        try:
-            tasks.append(chosen.to_task(row))
-        except ValidationError as error:
-            bad.append(BadRow(place, _name(row), "; ".join(describe(error, "task"))))
-        except RowFault as error:
-            bad.append(BadRow(place, _name(row), str(error)))
-    return tasks, bad
+def public_set(dataset: str) -> Named | None:
+    """What `NAME`, `NAME@REVISION` or `NAME:FILE` names; None when there is no set of that name."""
+    parts = NAME.fullmatch(dataset)
+    found = public_sets().get(parts["name"]) if parts else None
+    return Named(found, parts["revision"] or "", parts["file"] or "") if parts and found else None
 
 
-def _name(row: Row) -> str:
-    return str(next((row[key] for key in ("task_id", "id", "question_id", "name") if row.get(key)), ""))
+def catalogue() -> list[dict[str, str]]:
+    """Every public set: its name, its title, where its rows come from, its splits as `ours: own`, its licence."""
+    return [
+        {
+            "name": entry.name,
+            "set": entry.title,
+            "source": _source(entry),
+            "splits": ", ".join(f"{ours}: {own}" for ours, own in sorted(entry.splits.items())),
+            "licence": entry.licence,
+        }
+        for entry in sorted(public_sets().values(), key=lambda entry: entry.name)
+    ]
 
 
-def _rows(chosen: PublicSet, file: str) -> Iterable[Row]:
-    if file:
-        return _lines(Path(file).expanduser())
-    rows = chosen.package() if chosen.package else None
-    if rows is None:
-        raise FileNotFoundError(f"{chosen.name}: no package and no file brings it")
-    return rows
+def _source(entry: PublicSet) -> str:
+    places = ["a package"] if entry.package else []
+    if hub := entry.hub:
+        config = f":{hub.config}" if hub.config else ""
+        places.append(f"{hub.repo}{config}@{hub.revision[:7] or 'first load'}")
+    return ", else ".join(places)
 
 
-def _lines(path: Path) -> Iterator[Row]:
-    with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as lines:
-        for line in lines:
-            if line.strip():
-                yield json.loads(line)
+def splits_of(dataset: str) -> tuple[str, ...]:
+    """Which of `train` and `eval` a public set has; none for anything else."""
+    named = public_set(dataset)
+    return () if named is None or named.file else tuple(name for name in OURS if name in named.chosen.splits)
+
+
+def public_pool(named: Named, choice: Choice) -> Pool:
+    """:raises FileNotFoundError: its rows are not to be had. :raises ValueError: there is no such split."""
+    if choice.columns or choice.kind or choice.grader:
+        raise ValueError(
+            f"columns: {named.chosen.name} has a mapping of its own; columns, kind and grader are for others"
+        )
+    return _pool(choice, _rows(named, choice.split), named.chosen.to_task)
+
+
+def hub_pool(choice: Choice) -> Pool:
+    """Rows of any repository, by a mapping.
+
+    :raises FileNotFoundError: its rows are not to be had. :raises ValueError: the name, the mapping or the split is not
+        valid.
+    """
+    parts = REPO.fullmatch(choice.dataset)
+    if not parts:
+        raise ValueError(f"dataset: {choice.dataset!r} must be hf:REPO[:CONFIG][@REVISION]")
+    to_task = mapping(choice.columns, choice.kind, choice.grader)
+    hub = Hub(parts["repo"], parts["revision"] or "", parts["config"])
+    split = {"": "train", "eval": "test"}.get(choice.split, choice.split)
+    return _pool(choice, read_hub(hub, split, choice.dataset), to_task)
+
+
+def file_pool(choice: Choice, path: Path) -> Pool:
+    """Rows of a file of any schema, by a mapping."""
+    return _pool(choice, _file_rows(path, choice.split), mapping(choice.columns, choice.kind, choice.grader))
+
+
+def _pool(choice: Choice, rows: Rows, to_task: Callable[[Row], Task]) -> Pool:
+    return RowPool(choice.dataset, rows, to_task, strict=bool(choice.strict), limit=choice.field_limit_mb)
+
+
+def _rows(named: Named, split: str) -> Rows:
+    chosen = named.chosen
+    if named.file:
+        return _file_rows(Path(named.file).expanduser(), split)
+    default = chosen.splits.get("eval") or chosen.splits["train"]
+    if split in OURS and split not in chosen.splits:
+        has = ", ".join(f"{ours} ({own})" for ours, own in chosen.splits.items())
+        raise ValueError(f"split: {chosen.name} has no {split!r}; it has {has}")
+    own = chosen.splits.get(split, split) if split else default
+    packaged = chosen.package() if chosen.package and own == default and not named.revision else None
+    if packaged is not None:
+        return ListRows(list(packaged))
+    if chosen.hub is None:
+        what = f"its split {own!r}" if own != default else "the package that brings it, which is not installed"
+        raise FileNotFoundError(f"{chosen.name}: there is no way to {what}; docs/datasets.md says where it comes from")
+    hub = replace(chosen.hub, revision=named.revision) if named.revision else chosen.hub
+    return read_hub(hub, own, chosen.name)
+
+
+def _file_rows(path: Path, split: str) -> Rows:
+    if split:
+        raise ValueError(f"split: {path} is a file, which has no splits")
+    if not path.is_file():
+        raise FileNotFoundError(f"{path}: there is no such file of rows")
+    return read_parquet(path) if path.suffix == ".parquet" else JsonlRows(path)

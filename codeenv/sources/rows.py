@@ -18,13 +18,15 @@ class RowFault(ValueError):
 
 @dataclass(frozen=True)
 class Hub:
-    """Where rows are on the Hugging Face hub. `revision`: a commit, so that a task set stays what it was."""
+    """Where rows are on the Hugging Face hub. `revision`: a commit, so that a task set stays what it was; empty: the
+    one that is there at the first load, which is then remembered."""
 
     repo: str
     revision: str
     config: str | None = None
     files: tuple[str, ...] = ()
-    """Data files to read, by pattern, where a repository's own loading script or layout cannot be used."""
+    """Data files to read, by pattern, where a repository's own loading script or layout cannot be used; `{split}` in
+    one is the set's own name of the split. JSONL is read as it is; other formats through Arrow."""
 
 
 @dataclass(frozen=True)
