@@ -7,7 +7,7 @@ from importlib import import_module
 
 from codeenv.sources.rows import PublicSet
 
-MODULES = ("humaneval",)
+MODULES = ("honepad", "humaneval")
 
 
 @cache
