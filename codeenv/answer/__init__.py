@@ -49,6 +49,8 @@ def code_of(message: str, answer: Answer) -> str:
     if len(message) > MESSAGE_LIMIT:
         raise NoAnswer(f"the message has {len(message)} characters, more than the {MESSAGE_LIMIT} that are read")
     said = _behind_reasoning(message.replace("\r\n", "\n").replace("\r", "\n").lstrip("\ufeff"))
+    if not answer.path.endswith(".py"):
+        return _of_any_language(said)
     tagged = [Block(text, True) for _, text in TAGS.findall(said)]
     if not tagged and does_something(said) and (code := _asked_for(said, answer)) is not None:
         return _ended(code)
@@ -57,6 +59,13 @@ def code_of(message: str, answer: Answer) -> str:
     if code is None and (code := _bare(said, answer)) is None:
         raise NoAnswer("no block in the message is Python" if found else "there is no code in the message")
     return _ended(code)
+
+
+def _of_any_language(said: str) -> str:
+    written = [block.code for block in blocks(said) if block.code.strip()]
+    if not written:
+        raise NoAnswer("there is no block of code in the message")
+    return _ended(written[-1])
 
 
 def _ended(code: str) -> str:
