@@ -7,7 +7,7 @@ from importlib import import_module
 
 from codeenv.sources.rows import PublicSet
 
-MODULES = ("honepad", "humaneval")
+MODULES = ("bigcodebench", "honepad", "humaneval")
 
 
 @cache
