@@ -51,7 +51,7 @@ def _name(row: Row) -> str:
 
 def _rows(chosen: PublicSet, file: str) -> Iterable[Row]:
     if file:
-        return _lines(Path(file).expanduser())
+        return (chosen.read or _lines)(Path(file).expanduser())
     rows = chosen.package() if chosen.package else None
     if rows is None:
         raise FileNotFoundError(f"{chosen.name}: no package and no file brings it")
