@@ -108,7 +108,7 @@ class CodeEnv(vf.MultiTurnEnv):
             needs = (task.limits, task.python, task.image, task.packages, task.grader.needs)
             if needs not in self.specs:
                 self.specs[needs] = box_spec(task, self.spec)
-            messages = [{"role": "user", "content": task_message(task, self.prompts, workdir)}]
+            messages = [{"role": "user", "content": task_message(task, self.prompts, workdir, self.settings.protocol)}]
             if system:
                 messages.insert(0, {"role": "system", "content": system})
             # One JSON string: Arrow would pad and coerce a mapping.
@@ -169,6 +169,9 @@ class CodeEnv(vf.MultiTurnEnv):
         return answers
 
     async def _answers(self, episode: Episode, message: Any) -> vf.Messages:
+        if self.settings.protocol == "answer":
+            await episode.step(_text(message.get("content")))
+            return []
         if self.settings.protocol == "text":
             observation = await episode.step(_text(message.get("content")))
             return [vf.UserMessage(content=observation.text)]
@@ -192,8 +195,6 @@ class CodeEnv(vf.MultiTurnEnv):
             elif _cancelled():
                 state["outcome"] = "infra"  # nobody will read it: only the box matters now
             else:
-                if not episode.over:
-                    episode.stop()
                 await self._judge(episode, state)
         finally:
             if episode is not None:
@@ -203,6 +204,11 @@ class CodeEnv(vf.MultiTurnEnv):
     async def _judge(self, episode: Episode, state: vf.State) -> None:
         try:
             async with _only_vf_errors():
+                if not episode.over and self.settings.protocol == "answer" and state["trajectory"]:
+                    # A limit of the framework's kept the message from us, which is there and is the answer.
+                    await self._answers(episode, state["trajectory"][-1]["completion"][-1])
+                if not episode.over:
+                    episode.stop()
                 verdict = await episode.finish()
         except vf.Error as error:
             state["error"], state["outcome"] = error, _outcome_of(error)

@@ -4,7 +4,8 @@
         observation = await episode.step(ToolCall("bash", {"command": "ls"}))
         verdict = await episode.finish()
 
-`Episode.step` takes one action, `Episode.turn` the calls of one message.
+`Episode.step` takes one action, `Episode.turn` the calls of one message. In the protocol `answer` a whole message is
+the one action, and there is no box but those that judge it.
 """
 
 from __future__ import annotations
@@ -17,7 +18,9 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import anyio
+from anyio import to_thread
 
+from codeenv.answer import NoAnswer, code_of
 from codeenv.briefing import system_message, task_message
 from codeenv.grading import GRADING_RESERVE, box_spec, grade, workspace_of
 from codeenv.grading.verdict import Outcome, Verdict
@@ -26,7 +29,7 @@ from codeenv.prompts import Prompts, default_prompts
 from codeenv.sandbox.api import ExportTooLarge, Sandbox, SandboxError, SandboxExpired, SandboxProvider, SandboxSpec
 from codeenv.sandbox.archive import Archive
 from codeenv.sandbox.metered import Metered
-from codeenv.settings import EpisodeSettings
+from codeenv.settings import EpisodeSettings, protocol_for
 from codeenv.task import Task
 from codeenv.text_protocol import parse
 from codeenv.tools import Observation, Toolbox, ToolCall
@@ -34,7 +37,7 @@ from codeenv.tools import Observation, Toolbox, ToolCall
 __all__ = ["Action", "Episode", "EpisodeSettings", "Over", "Tally", "counter", "system_message", "task_message"]
 
 Action = ToolCall | str
-"""A tool call; in the text protocol, a message with fenced blocks."""
+"""A tool call; in the text protocol, a message with fenced blocks; in the answer protocol, the message."""
 
 Over = Literal["", "submitted", "no_action", "turns", "time", "expired", "stopped"]
 """Why an episode takes no more actions; empty while it does."""
@@ -70,34 +73,46 @@ class Episode:
         provider: SandboxProvider,
         settings: EpisodeSettings,
         spec: SandboxSpec,
-        sandbox: Sandbox,
+        sandbox: Sandbox | None,
         prompts: Prompts,
         create_seconds: float,
     ) -> None:
         self.task = task
         self.settings = settings
-        self.sandbox = sandbox
         self.over: Over = ""
         self.verdict: Verdict | None = None
         self.tally = Tally(create_seconds=create_seconds)
         self._provider = Metered(provider, self._lived)
-        self._born: float | None = time.monotonic() - create_seconds
+        self._sandbox = sandbox
+        self._born: float | None = time.monotonic() - create_seconds if sandbox else None
         self._spec = spec
         self._prompts = prompts
         self._idle = 0
+        self._answer: str | NoAnswer | None = None
         self._fault: SandboxError | None = None
         self._command_timeout = task.limits.command_timeout or settings.command_timeout
         reserve = min(task.grader.timeout + GRADING_RESERVE, settings.ttl_seconds / 2)
         self._deadline = time.monotonic() - create_seconds + settings.ttl_seconds - reserve
-        self._toolbox = Toolbox(
-            sandbox,
-            tools=settings.tools,
-            prompts=prompts,
-            counter=counter(),
-            observation_tokens=settings.observation_tokens,
-            run_tests=self._grade_now,
-            feedback=settings.feedback,
+        self._toolbox = (
+            None
+            if sandbox is None
+            else Toolbox(
+                sandbox,
+                tools=settings.tools,
+                prompts=prompts,
+                counter=counter(),
+                observation_tokens=settings.observation_tokens,
+                run_tests=self._grade_now,
+                feedback=settings.feedback,
+            )
         )
+
+    @property
+    def sandbox(self) -> Sandbox:
+        """The policy's box. :raises RuntimeError: there is none in the protocol `answer`."""
+        if self._sandbox is None:
+            raise RuntimeError("in the protocol 'answer' the policy has no box")
+        return self._sandbox
 
     @classmethod
     @asynccontextmanager
@@ -112,10 +127,13 @@ class Episode:
     ) -> AsyncGenerator[Episode]:
         """An episode for the length of an `async with`; its box is gone afterwards, whatever happened.
 
-        `settings` are the fields of `EpisodeSettings`; `spec` what the boxes are like where the task does not say.
+        `settings` are the fields of `EpisodeSettings`; with one turn and no `protocol`, that is `answer` where the task
+        can be answered so. `spec`: what the boxes are like where the task does not say.
 
-        :raises SandboxError: the box could not be made. :raises ValidationError: a setting is not valid.
+        :raises SandboxError: the box could not be made. :raises ValueError: a setting is not valid, or not for this
+            task.
         """
+        settings["protocol"] = protocol_for(settings.get("protocol"), settings.get("max_turns", 0), [task])
         episode = await cls.open(task, provider, EpisodeSettings(**settings), spec=spec, prompts=prompts)
         try:
             yield episode
@@ -135,6 +153,8 @@ class Episode:
         """An episode that the caller must `close()`."""
         started = time.monotonic()
         box = box_spec(task, spec).model_copy(update={"ttl_seconds": settings.ttl_seconds})
+        if protocol_for(settings.protocol, settings.max_turns, [task]) == "answer":
+            return cls(task, provider, settings, box, None, prompts or default_prompts(), 0.0)
         sandbox = await provider.open(box)
         try:
             try:
@@ -156,19 +176,25 @@ class Episode:
         return self._deadline
 
     def system_message(self) -> str:
-        return system_message(self.settings, self._prompts, self.sandbox.workdir)
+        return system_message(self.settings, self._prompts, self._workdir)
 
     def task_message(self) -> str:
-        return task_message(self.task, self._prompts, self.sandbox.workdir)
+        return task_message(self.task, self._prompts, self._workdir, self.settings.protocol)
+
+    @property
+    def _workdir(self) -> str:
+        return self._sandbox.workdir if self._sandbox else self._spec.workdir
 
     # --- turns ----------------------------------------------------------------------------------------------
 
     async def step(self, action: Action) -> Observation:
         """Take one action, which is one turn, and see what happened. In the text protocol all blocks of the message run
-        and their observations are joined.
+        and their observations are joined; in the answer protocol the message is the answer, and ends the episode.
 
         :raises SandboxError: the box is lost. :raises RuntimeError: the episode is over.
         """
+        if self.settings.protocol == "answer":
+            return await self._answered(action)
         if isinstance(action, ToolCall):
             return (await self.turn([action]))[0]
         observations = await self.turn(self.calls_in(action))
@@ -185,6 +211,24 @@ class Episode:
             tokens=sum(o.tokens for o in observations),
         )
 
+    async def _answered(self, message: Action) -> Observation:
+        answer = self.task.answer
+        if self.over or answer is None or not isinstance(message, str):
+            raise RuntimeError(
+                f"the episode takes one message as text{f' and is over ({self.over})' * bool(self.over)}"
+            )
+        self.tally.turns += 1
+        try:
+            self._answer = await to_thread.run_sync(code_of, message, answer)
+            observation = Observation(f"[the answer is {answer.path}, which is now judged]", "answer", done=True)
+            self.over = "submitted"
+        except NoAnswer as error:
+            self._answer = error
+            observation = Observation(f"[not judged: {error}]", "none", failed=True, valid=False, done=True)
+            self.over = "no_action"
+        self._count(observation)
+        return observation
+
     def calls_in(self, message: str) -> list[ToolCall]:
         """The calls of a message in the text protocol."""
         return [ToolCall(b.tool, b.arguments, fault=b.fault) for b in parse(message, self.settings.tools)]
@@ -196,6 +240,8 @@ class Episode:
         """
         if self.over:
             raise RuntimeError(f"the episode is over ({self.over}); finish() it")
+        if self._toolbox is None:
+            raise RuntimeError("in the protocol 'answer' there are no calls; step() takes the message")
         self.tally.turns += 1
         if not calls:
             return [self._idle_turn()]
@@ -206,19 +252,19 @@ class Episode:
                 call = ToolCall(call.name, id=call.id, fault=f"the episode is over ({self.over})")
             elif number >= CALLS_PER_TURN:
                 call = ToolCall(call.name, id=call.id, fault=f"more than {CALLS_PER_TURN} calls in one message")
-            observations.append(await self._take(call))
+            observations.append(await self._take(call, self._toolbox))
         if not self.over and self.settings.max_turns and self.tally.turns >= self.settings.max_turns:
             self.over = "turns"
         return observations
 
-    async def _take(self, call: ToolCall) -> Observation:
+    async def _take(self, call: ToolCall, toolbox: Toolbox) -> Observation:
         left = self._deadline - time.monotonic()
         if not self.over and left <= 0:
             self.over = "time"
             call = ToolCall(call.name, id=call.id, fault="the episode's time is up")
         try:
             timeout = min(self._command_timeout, max(left, SHORTEST_COMMAND))
-            observation = await self._toolbox.call(call, timeout=timeout)
+            observation = await toolbox.call(call, timeout=timeout)
         except SandboxExpired as error:
             self.over = "expired"
             name = call.name if call.name in self.settings.tools else "unknown"
@@ -305,6 +351,8 @@ class Episode:
         return self.verdict
 
     async def _judge(self, outcome: Outcome | None) -> Verdict:
+        if self._sandbox is None:
+            return await self._judge_answer(outcome)
         expired = Verdict(
             outcome="expired", reason=f"the box reached its time to live of {self.settings.ttl_seconds:g} s"
         )
@@ -323,6 +371,15 @@ class Episode:
             update={"outcome": outcome or verdict.outcome, "reason": verdict.reason or self._why(outcome)}
         )
 
+    async def _judge_answer(self, outcome: Outcome | None) -> Verdict:
+        if not isinstance(self._answer, str) or self.task.answer is None:
+            return Verdict(outcome=outcome or "failed", reason=str(self._answer or "there was no answer"))
+        start, path = workspace_of(self.task), self.task.answer.path
+        mode = 0o755 if path in self.task.executable else 0o644
+        return await self._graded(
+            start.overlay(Archive.of({path: self._answer.encode("utf-8", "replace")}, {path: mode}))
+        )
+
     def _why(self, outcome: Outcome | None) -> str:
         reasons = {"turns": f"all {self.settings.max_turns} turns were used", "time": "the episode's time ran out"}
         return reasons.get(self.over, "") if outcome else ""
@@ -330,8 +387,9 @@ class Episode:
     async def close(self) -> None:
         """Destroy the box. Idempotent, never raises."""
         self.over = self.over or "stopped"
-        with anyio.CancelScope(shield=True):
-            await self.sandbox.close()
+        if self._sandbox is not None:
+            with anyio.CancelScope(shield=True):
+                await self._sandbox.close()
         born, self._born = self._born, None
         if born is not None:
             self._lived(time.monotonic() - born)

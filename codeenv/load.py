@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from codeenv.episode import EpisodeSettings, counter
 from codeenv.prompts import Prompts
 from codeenv.sandbox import get_provider, public_settings
 from codeenv.sandbox.api import SandboxSpec
+from codeenv.settings import protocol_for
 from codeenv.sources import train_and_eval
 from codeenv.task import Limits
 
@@ -34,7 +36,7 @@ def load_environment(
     sandbox: str = "auto",
     sandbox_settings: Mapping[str, Any] | None = None,
     max_turns: int = 30,
-    protocol: str = "tools",
+    protocol: str | None = None,
     tools: Sequence[str] | None = None,
     system_prompt: str | None = None,
     prompts: str | Path | None = None,
@@ -75,7 +77,8 @@ def load_environment(
 
     :param sandbox: "auto", or a backend by name; :param sandbox_settings: its own settings, never its token.
     :param max_turns: messages of the policy; 0 for no limit.
-    :param protocol: "tools" (native tool calls) or "text" (fenced blocks).
+    :param protocol: "tools" (native tool calls), "text" (fenced blocks) or "answer" (one message, whose block of code
+        is the answer); None: "answer" with `max_turns=1` where every task can be answered so, else "tools".
     :param tools: names of the tools to offer; all by default.
     :param system_prompt: replaces the rendered system message; "" for none.
     :param prompts: a directory of templates that replace ours by name.
@@ -114,7 +117,7 @@ def load_environment(
     chosen, held_out = train_and_eval(dataset, own, eval_dataset, eval_split)
     settings = EpisodeSettings.model_validate(
         {
-            "protocol": protocol,
+            "protocol": protocol_for(protocol, max_turns, chain(chosen, held_out or ())),
             "tools": tools,
             "max_turns": max_turns,
             "command_timeout": command_timeout,

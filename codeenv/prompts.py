@@ -14,9 +14,14 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from codeenv.resources import resource
 
+TASK = (
+    *("instruction", "files", "more_files", "workdir", "command_timeout"),
+    *("protocol", "path", "entry_point", "code", "fence"),
+)
 TEMPLATES = {
     "system.j2": ("workdir", "protocol", "tools", "tool_names", "command_timeout", "max_turns", "max_test_runs"),
-    "task.j2": ("instruction", "files", "more_files", "workdir", "command_timeout"),
+    **dict.fromkeys(("task.j2", "function.j2", "program.j2"), TASK),
+    "answer.j2": (),
     "bash.j2": ("output", "exit_code", "timed_out", "timeout", "notice"),
     "tests.j2": ("solved", "passed", "total", "reason", "failures", "more_failures", "feedback"),
     "invalid.j2": ("fault",),

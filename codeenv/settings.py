@@ -8,6 +8,9 @@ from typing import Literal, cast
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from codeenv.calls import select_tools
+from codeenv.task import Task
+
+SHOWN = 5  # names of tasks in an error
 
 
 class EpisodeSettings(BaseModel):
@@ -15,7 +18,9 @@ class EpisodeSettings(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    protocol: Literal["tools", "text"] = "tools"
+    protocol: Literal["tools", "text", "answer"] = "tools"
+    """How the policy acts: native tool calls, fenced blocks that name a tool, or one message with one block of code in
+    it, which is the answer (no tools, no box, whatever `max_turns` says)."""
     tools: tuple[str, ...] = select_tools(None)
     max_turns: int = Field(default=30, ge=0)
     """Messages of the policy; 0: no limit."""
@@ -39,3 +44,18 @@ class EpisodeSettings(BaseModel):
         if value is None or isinstance(value, str):
             return select_tools([value] if value else None)
         return select_tools([str(name) for name in cast(Iterable[object], value)])
+
+
+def protocol_for(asked: str | None, max_turns: int, tasks: Iterable[Task]) -> str:
+    """The protocol that is asked for; where none is, `answer` if there is one turn and every task has an `answer`, else
+    `tools`.
+
+    :raises ValueError: `answer` is asked for, and tasks have none; the message names them.
+    """
+    if asked not in (None, "answer") or (asked is None and max_turns != 1):
+        return asked or "tools"
+    without = [task.id for task in tasks if task.answer is None]
+    if asked and without:
+        names = ", ".join(without[:SHOWN]) + (", ..." if len(without) > SHOWN else "")
+        raise ValueError(f"protocol: {len(without)} tasks cannot be answered with one block of code: {names}")
+    return "tools" if without else "answer"

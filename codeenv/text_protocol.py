@@ -67,9 +67,14 @@ def write(tool: str, arguments: dict[str, Any]) -> str:
             body = f"{OLD}\n{_ended(arguments['old_text'])}{MIDDLE}\n{_ended(arguments['new_text'])}{NEW}"
         case _:
             body = ""
-    runs = [len(run) for run in re.findall(r"^`{3,}", body, re.MULTILINE)]
-    fence = "`" * (max([2, *runs]) + 1)
+    fence = fence_for(body)
     return f"{fence}{' '.join(filter(None, (tool, path)))}\n{_ended(body)}{fence}"
+
+
+def fence_for(body: str) -> str:
+    """Backticks enough to put around this text."""
+    runs = [len(run) for run in re.findall(r"^[ \t]*(`{3,})", body, re.MULTILINE)]
+    return "`" * (max([2, *runs]) + 1)
 
 
 def _ended(text: str) -> str:

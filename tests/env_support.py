@@ -96,13 +96,16 @@ class WrappedSandbox:
         return call
 
 
-def make_env(tasks: list[Task], provider: SandboxProvider | None = None, **settings: Any) -> CodeEnv:
+def make_env(
+    tasks: list[Task], provider: SandboxProvider | None = None, system_prompt: str | None = None, **settings: Any
+) -> CodeEnv:
     return CodeEnv(
         tasks,
         provider or get_provider("bubblewrap"),
         settings=EpisodeSettings(**settings),
         spec=SandboxSpec(),
         prompts=Prompts(),
+        system_prompt=system_prompt,
     )
 
 

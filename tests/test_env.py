@@ -6,16 +6,18 @@ import json
 import logging
 import threading
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import anyio
 import pytest
 import verifiers as vf
-from env_support import SECRET, WrappedProvider, WrappedSandbox, double_task, make_env, play, pytest_task
+from env_support import SECRET, WrappedProvider, WrappedSandbox, double_task, make_env, play, pytest_task, write_set
 
 import codeenv
 from codeenv.load import load_environment
 from codeenv.sandbox.api import SandboxError, SandboxLost
+from codeenv.task import Answer, Task
 
 pytestmark = pytest.mark.anyio
 
@@ -42,6 +44,55 @@ async def test_policies_get_the_rewards_they_deserve(protocol: str) -> None:
         assert all(output["error"] is None for output in outputs)
         rewards[policy] = [(output["reward"], output["outcome"]) for output in outputs]
     assert rewards == {"oracle": [(1.0, "solved")] * 2, "wrong": [(0.0, "failed")] * 2, "noop": [(0.0, "failed")] * 2}
+
+
+def answered_task(number: int = 0) -> Task:
+    return double_task(number, family="program", answer=Answer(path="main.py"))
+
+
+@only_asyncio
+@pytest.mark.parametrize("system_prompt", [None, "", "Be brief."], ids=["ours", "none", "own"])
+async def test_an_answer_is_one_message_and_nothing_comes_back(system_prompt: str | None) -> None:
+    env = make_env([answered_task()], protocol="answer", system_prompt=system_prompt)
+    for policy, reward, outcome in (("oracle", 1.0, "solved"), ("wrong", 0.0, "failed"), ("noop", 0.0, "failed")):
+        (output,) = await play(env, policy)
+        assert (output["reward"], output["outcome"], output["error"]) == (reward, outcome, None)
+        assert [message["role"] for message in output["completion"]] == ["assistant"]
+        assert not output["is_truncated"]
+        assert output["metrics"]["turns"] == 1
+        assert "raise NotImplementedError" in str(output["prompt"])
+    assert output["verdict"]["reason"] == "there is no code in the message"
+
+
+@only_asyncio
+async def test_an_answer_counts_that_a_limit_of_the_frameworks_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    env = make_env([answered_task()], protocol="answer")
+    env.max_total_completion_tokens = 1
+    (output,) = await play(env, "oracle")
+    assert (output["reward"], output["outcome"]) == (1.0, "solved")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "protocol"),
+    [
+        ({"max_turns": 1}, "answer"),
+        ({"max_turns": 2}, "tools"),
+        ({"max_turns": 1, "protocol": "text"}, "text"),
+        ({"protocol": "answer"}, "answer"),
+    ],
+    ids=["one-turn", "two-turns", "asked-for-text", "asked-for"],
+)
+def test_one_turn_is_an_answer_unless_it_is_said(arguments: dict[str, Any], protocol: str, tmp_path: Path) -> None:
+    env = load_environment(write_set(tmp_path, [answered_task(n) for n in range(2)]), sandbox="bubblewrap", **arguments)
+    assert env.settings.protocol == protocol
+    assert bool(env.tool_defs) == (protocol == "tools")
+
+
+def test_tasks_that_cannot_be_answered_are_played_with_tools_or_named(tmp_path: Path) -> None:
+    path = write_set(tmp_path, [answered_task(), double_task(1)])
+    assert load_environment(path, sandbox="bubblewrap", max_turns=1).settings.protocol == "tools"
+    with pytest.raises(ValueError, match="protocol: 1 tasks cannot be answered with one block of code: double-1"):
+        load_environment(path, sandbox="bubblewrap", protocol="answer")
 
 
 @only_asyncio
@@ -131,7 +182,7 @@ async def test_the_last_turn_is_played_and_the_limit_is_graded() -> None:
         pytest.param({"sandbx": "auto"}, r"unknown arguments: sandbx; valid: .*sandbox", id="unknown"),
         pytest.param({"dataset": "nope"}, r"no dataset 'nope'.*starter", id="dataset"),
         pytest.param({"sandbox": "docker"}, r"unknown sandbox 'docker'; valid: auto, bubblewrap", id="sandbox"),
-        pytest.param({"protocol": "xml"}, r"protocol[\s\S]*'tools' or 'text'", id="protocol"),
+        pytest.param({"protocol": "xml"}, r"protocol[\s\S]*'tools', 'text' or 'answer'", id="protocol"),
         pytest.param({"tools": ["bash", "browser"]}, r"'browser'; valid: bash", id="tools"),
         pytest.param({"limits": {"memory": 5}}, r"memory", id="limits"),
         pytest.param({"limits": {"cpus": 2}}, r"cpus", id="unenforceable"),

@@ -16,6 +16,7 @@ from codeenv.grading import KINDS
 from codeenv.sandbox.api import SandboxError, SandboxExpired, SandboxLost, SandboxProvider
 from codeenv.sandbox.metered import Metered
 from codeenv.sources import load_tasks
+from codeenv.task import Answer
 from codeenv.text_protocol import write
 from codeenv.tools import ToolCall
 from tests.episodes import TEST_ADD, Watching, destroy, playing, pytest_task
@@ -55,6 +56,50 @@ async def test_starter_tasks(provider: SandboxProvider, name: str) -> None:
             for path, data in files.items():
                 await player.call("write_file", path=path, content=data.decode())
             assert (await player.finish()).outcome == outcome
+
+
+ANSWERS = [
+    ("```python\ndef add(a, b):\n    return a + b\n```", "solved", ""),
+    ("```python\ndef add(a, b):\n    return 3\n```", "failed", ""),
+    ("```python\ndef ad(:\n```", "failed", ""),
+    ("Add the two numbers.", "failed", "there is no code in the message"),
+    ("```python\nTEXT = '\ud800\0'\n```", "failed", ""),
+    (None, "failed", "there was no answer"),
+]
+
+
+@pytest.mark.parametrize(
+    ("message", "outcome", "reason"), ANSWERS, ids=["right", "wrong", "no-python", "no-code", "no-text", "none"]
+)
+async def test_a_message_is_judged_as_the_answer(
+    watching: Watching, message: str | None, outcome: str, reason: str
+) -> None:
+    task = pytest_task(answer=Answer(path="adding.py", entry_point="add"), family="function")
+    async with playing(watching, task, max_turns=1) as player:
+        episode = player.episode
+        assert (episode.settings.protocol, watching.boxes) == ("answer", [])
+        assert "abs(a) + abs(b)" in episode.task_message()
+        assert "```python" in episode.system_message()
+        with pytest.raises(RuntimeError, match="no box"):
+            _ = episode.sandbox
+        if message is not None:
+            assert (await episode.step(message)).done
+            for again in (message, ToolCall("bash", {"command": "ls"})):
+                with pytest.raises(RuntimeError):
+                    await episode.step(again)
+        verdict = await episode.finish()
+        assert (verdict.outcome, verdict.reason) == (outcome, reason)
+        assert episode.tally.turns == (message is not None)
+        assert (episode.tally.box_seconds > 0) == bool(watching.boxes) == (message is not None and not reason)
+    assert watching.alive == 0
+
+
+async def test_an_answer_needs_a_task_that_can_be_answered(watching: Watching) -> None:
+    async with playing(watching, max_turns=1) as player:
+        assert player.episode.settings.protocol == "tools"
+    with pytest.raises(ValueError, match="cannot be answered with one block of code: adding"):
+        async with playing(watching, protocol="answer"):
+            pass
 
 
 async def test_finish_is_idempotent_and_without_submit(watching: Watching) -> None:
@@ -372,7 +417,7 @@ async def test_seconds_of_boxes_are_those_of_all_boxes(provider: SandboxProvider
         ({"tools": []}, "none given"),
         ({"max_turns": -1}, "max_turns"),
         ({"ttl_seconds": 1}, "ttl_seconds"),
-        ({"protocol": "xml"}, "'tools' or 'text'"),
+        ({"protocol": "xml"}, "'tools', 'text' or 'answer'"),
         ({"observation_tokens": 1}, "observation_tokens"),
         ({"turns": 3}, "turns"),
     ],

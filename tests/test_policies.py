@@ -12,13 +12,15 @@ import pytest
 from aiohttp import ClientSession
 from openai import AsyncOpenAI, BadRequestError, NotFoundError
 
+from codeenv.answer import code_of
 from codeenv.episode import Episode
 from codeenv.graders import StdioGrader
 from codeenv.policies import PolicyError, Script, messages, plan, serve, serve_in_thread
 from codeenv.policies.edits import carries
+from codeenv.policies.plans import answer
 from codeenv.policies.recognise import Recogniser
 from codeenv.sandbox.api import SandboxProvider
-from codeenv.task import Task
+from codeenv.task import Answer, Task
 from codeenv.tools import TOOLS, ToolCall, definitions
 
 pytestmark = pytest.mark.anyio
@@ -52,6 +54,11 @@ def task(number: int = 0, **changes: Any) -> Task:
         "grader": StdioGrader(command=("python3", "-S", "main.py"), timeout=20),
     }
     return Task(**{**fields, **changes})
+
+
+def answered(**changes: Any) -> Task:
+    """One that a message can answer."""
+    return task(**{"answer": Answer(path="main.py"), "family": "program", **changes})
 
 
 def odd_task() -> Task:
@@ -122,6 +129,35 @@ def test_oracle_edits_where_little_changes() -> None:
     assert {"small change.txt", "two-changes.txt", "crlf.txt"} <= edited
 
 
+@pytest.mark.parametrize("policy", ["oracle", "wrong", "wrong:same", "noop", "garbage"])
+async def test_one_message_is_an_answer(provider: SandboxProvider, policy: str) -> None:
+    asked = answered()
+    for attempt in range(2):
+        async with Episode.start(asked, provider, max_turns=1) as episode:
+            observation = await episode.step(answer(policy, asked, attempt=attempt, seed=attempt).text)
+            verdict = await episode.finish()
+        assert observation.done
+        assert verdict.outcome == ("solved" if policy == "oracle" else "failed")
+
+
+def test_an_answer_is_one_file_of_text() -> None:
+    fences = b"TEXT = '''\n```python\nx\n```\n'''\nprint(int(input()) * 2)\n"
+    assert (
+        code_of(answer("oracle", answered(solution={"main.py": fences})).text, Answer(path="main.py")).encode()
+        == fences
+    )
+    script = Script.of(["my answer"])
+    assert answer("script", answered(), script=script).text == "my answer"
+    for changes, says in (
+        ({"solution": {"main.py": b"", "more.py": b""}}, "not in main.py alone: more.py"),
+        ({"solution": {"other.py": b""}}, "not in main.py alone: other.py"),
+        ({"solution": {"main.py": b"\xff"}}, "main.py is no text"),
+        ({"solution": None}, "has no solution"),
+    ):
+        with pytest.raises(PolicyError, match=says):
+            answer("oracle", answered(**changes))
+
+
 @pytest.mark.parametrize("protocol", ["tools", "text"])
 async def test_garbage_is_survived(provider: SandboxProvider, protocol: str) -> None:
     said = messages("garbage", task(), text=protocol == "text")
@@ -166,6 +202,8 @@ def test_tasks_are_recognised_among_many() -> None:
     assert Recogniser(twins).find("Fix it.\n- b.py").id == "b"
     with pytest.raises(PolicyError, match="cannot be told apart: a, b"):
         Recogniser(twins).find("Fix it.")
+    twins = [answered(id=name, instruction="Fix it.", files={"main.py": name.encode()}) for name in ("aa", "bb")]
+    assert Recogniser(twins).find("Fix it.\n\nbb\n\n- main.py").id == "bb"
 
 
 # --- the server ----------------------------------------------------------------------------------------------
@@ -182,6 +220,22 @@ async def test_conversation_in_both_protocols(client: AsyncOpenAI) -> None:
     assert [said.tool_calls for said in in_text] == [None] * 5
     (noop,) = await converse(client, "noop", tools=TOOL_LIST)
     assert noop.tool_calls[0].function.name == "submit"
+
+
+async def test_an_answer_is_given_where_no_tools_are_offered() -> None:
+    async with (
+        serve("oracle", [answered()]) as server,
+        AsyncOpenAI(base_url=server.base_url, api_key="none", max_retries=0) as client,
+    ):
+        for system, says in (
+            ([], "```python\nprint(int(input()) * 2)\n```"),
+            ([{"role": "system", "content": "Answer with a block:\n```python\ncode\n```"}], "```python\nprint(int"),
+            ([{"role": "system", "content": "```bash\ncommand\n```"}], "```bash\nls -la\n```"),
+        ):
+            given = await client.chat.completions.create(model="oracle", messages=[*system, *opening()])
+            assert says in (given.choices[0].message.content or "")
+        wrong = await client.chat.completions.create(model="wrong", messages=opening())
+        assert (wrong.choices[0].message.content or "").endswith("\n```")
 
 
 async def test_streaming_says_the_same(client: AsyncOpenAI) -> None:

@@ -17,6 +17,7 @@ FLOORS: dict[str, int] = {
     "sandbox": 0, "task": 0, "graders": 0, "resources": 0,
     "observation": 1, "terminal": 1, "tokens": 1, "sources": 1,
     "grading": 2, "prompts": 2,
+    "answer": 3,
     "settings": 3, "calls": 3, "briefing": 4, "tools": 3, "shell": 3, "editing": 3, "text_protocol": 3, "policies": 3,
     "episode": 4,
     "env": 5, "rubric": 5, "load": 5, "table": 5,

@@ -1,14 +1,16 @@
 from __future__ import annotations
 
 import re
+import runpy
 from pathlib import Path
 
 import pytest
 
-from codeenv.briefing import LISTED_FILES, system_message, task_message
+from codeenv.briefing import LISTED_FILES, SHOWN_CODE, system_message, task_message
 from codeenv.calls import TOOLS
 from codeenv.prompts import TEMPLATES, Prompts, default_prompts
 from codeenv.settings import EpisodeSettings
+from codeenv.task import Answer
 from tests.episodes import pytest_task
 
 HOSTILE = "{{ 7 * 7 }} {% for x in range(9) %}x{% endfor %} {# no #} <b>&amp;</b> {{ self.__init__.__globals__ }}"
@@ -96,3 +98,35 @@ def test_every_shipped_template_renders_with_what_it_is_given() -> None:
     for name, given in TEMPLATES.items():
         values = {key: [] if key in ("tools", "tool_names", "files", "failures") else "x" for key in given}
         assert default_prompts().render(name, **values).strip()
+
+
+def test_the_documentation_shows_what_the_templates_make() -> None:
+    """`python .ci/prompts.py` writes it."""
+    root = Path(__file__).parents[1]
+    made = runpy.run_path(str(root / ".ci" / "prompts.py"))
+    assert set(made["USES"]) == set(TEMPLATES)
+    assert (root / "docs" / "prompts.md").read_text(encoding="utf-8") == made["document"]()
+
+
+@pytest.mark.parametrize("family", ["project", "function", "program"])
+@pytest.mark.parametrize("protocol", ["tools", "text", "answer"])
+def test_a_family_is_told_in_its_own_way(family: str, protocol: str) -> None:
+    task = pytest_task(family=family, answer=Answer(path="adding.py", entry_point="add"), instruction=HOSTILE)
+    text = task_message(task, default_prompts(), "/w", protocol)
+    assert HOSTILE in text
+    assert ("abs(a) + abs(b)" in text) == (family != "project" or protocol == "answer")
+    assert ("Answer with one block" in text) == (protocol == "answer")
+    assert ("/w" in text) == (protocol != "answer")
+    assert "\n\n\n" not in text
+
+
+def test_code_is_shown_once_and_only_while_it_is_short() -> None:
+    def told(code: str, protocol: str = "tools", instruction: str = "Do.") -> str:
+        task = pytest_task(files={"a.py": code}, answer=Answer(path="a.py"), family="program", instruction=instruction)
+        return task_message(task, default_prompts(), "/w", protocol)
+
+    assert told("marker()\n", instruction="Complete\n\nmarker()\n").count("marker()") == 1
+    assert "marker" not in told("marker()" + "\n" * SHOWN_CODE + "x")
+    assert "marker" in told("marker()" + "\n" * SHOWN_CODE + "x", "answer")
+    assert "````python\nx = '''\n```\n'''\n````" in told("x = '''\n```\n'''\n")
+    assert "as it is" not in told("\n")

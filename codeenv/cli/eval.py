@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from codeenv.task import Task
 
 POLICY_HELP = "A policy without a model, oracle by default; may be repeated."
+PROTOCOL_HELP = "tools, text or answer; answer for one turn where the tasks can be answered so, else tools."
 ARGUMENTS_HELP = "Further arguments of load_environment, a JSON object."
 KEY = "CODEENV_POLICY_KEY"
 SHOWN_ERRORS = 3
@@ -56,7 +57,7 @@ def evaluate(
     sandbox: Sandbox = "auto",
     sandbox_setting: SandboxSettings = None,
     image: Image = None,
-    protocol: Annotated[str, typer.Option(help="tools or text.")] = "tools",
+    protocol: Annotated[str | None, typer.Option(help=PROTOCOL_HELP)] = None,
     max_turns: Annotated[int | None, typer.Option(min=0, help="Messages of the policy; 0: no limit.")] = None,
     arguments: Annotated[str, typer.Option("-a", "--env-args", help=ARGUMENTS_HELP)] = "{}",
     sampling: Annotated[str, typer.Option("-S", "--sampling-args", help="For the model, a JSON object.")] = "{}",
@@ -79,8 +80,8 @@ def evaluate(
 
     infra = 0
     with clear_errors(unavailable=FAILED), ExitStack() as stack:
-        own = {"sandbox_settings": settings_of(sandbox_setting), "image": image}
-        further: dict[str, Any] = {"sandbox": sandbox, "protocol": protocol}
+        own = {"protocol": protocol, "sandbox_settings": settings_of(sandbox_setting), "image": image}
+        further: dict[str, Any] = {"sandbox": sandbox}
         further |= {name: value for name, value in own.items() if value} | choice_of(split, filters, limit, seed)
         further |= _object("-a", arguments)
         if max_turns is not None:

@@ -71,12 +71,13 @@ class ChatRequest(BaseModel):
 
     @property
     def offered(self) -> tuple[str, ...]:
-        """Our tools that this request offers: its `tools`, or the blocks that its system message shows, or else all."""
+        """Our tools that this request offers: its `tools`, or the blocks that its system message shows. Empty where it
+        shows none."""
         if self.tools:
             names = {tool.function.name for tool in self.tools}
         else:
             system = "\n".join(said.text for said in self.messages if said.role in ("system", "developer"))
-            names = set(re.findall(r"^`{3,}[ \t]*(\w+)", system, re.MULTILINE)) & set(TOOLS) or set(TOOLS)
+            names = set(re.findall(r"^`{3,}[ \t]*(\w+)", system, re.MULTILINE)) & set(TOOLS)
         return tuple(name for name in TOOLS if name in names)
 
 

@@ -79,3 +79,20 @@ def _blocks(tools: Sequence[str]) -> list[Message]:
     # Those that hold no call at all get one more block behind them: two in a row would end the episode.
     inert = (1, 2, 7, 9)
     return [Message(f"{body}\n```{tool}\ntrue\n```" if n in inert else body) for n, body in enumerate(bodies)]
+
+
+def malformed_answer(seed: str) -> Message:
+    """One of the kinds of answers that hold no code, or none that can be run."""
+    kinds = (
+        "I would start by looking at the files.",
+        "```python\n```",
+        "```python\ndef (:\n",
+        "```bash\npython3 solution.py\n```",
+        "```\n```\n```",
+        f"<think>\n```python\nprint({seed!r})\n```",
+        "```python\n" + "(" * HUGE + "\n```",
+        "```python\nwhile True:\n    pass\n```",
+        "```python\nimport os\nos._exit(0)\n```",
+        "```python\nprint('\0\ud800')\n```",
+    )
+    return Message(Random(seed).choice(kinds))

@@ -6,10 +6,11 @@ import shlex
 from collections.abc import Mapping, Sequence
 
 from codeenv.policies.edits import change
-from codeenv.policies.garbage import battery
+from codeenv.policies.garbage import battery, malformed_answer
 from codeenv.policies.message import Message, PolicyError
 from codeenv.policies.script import Script
 from codeenv.task import Task
+from codeenv.text_protocol import fence_for
 from codeenv.tools import TOOLS, ToolCall
 
 __all__ = ["POLICIES", "Message", "PolicyError", "messages", "plan"]
@@ -48,7 +49,7 @@ def messages(
         both.
     """
     check_policy(policy, script)
-    name, _, detail = policy.partition(":")
+    name, _, _ = policy.partition(":")
     if name == "script":
         assert script is not None
         return script.messages(task.id)
@@ -56,15 +57,49 @@ def messages(
         return [ending(tools)]
     if name == "garbage":
         return [*battery(f"{task.id}:{seed}", tools, text=text), ending(tools)]
-    if name == "oracle":
+    return _work(task, _files_of(policy, task, attempt), tools, text)
+
+
+def answer(policy: str, task: Task, *, attempt: int = 0, seed: int = 0, script: Script | None = None) -> Message:
+    """What `policy` says to `task` where one message is all, which is its answer; options as of `messages`.
+
+    :raises PolicyError: the task has no such solution, or it is more than the one file of an answer.
+    """
+    check_policy(policy, script)
+    name, _, _ = policy.partition(":")
+    if name == "script":
+        return next(iter(messages(policy, task, script=script)), Message())
+    if name == "noop":
+        return Message("I have no answer.")
+    if name == "garbage":
+        return malformed_answer(f"{task.id}:{seed}")
+    path = task.answer.path if task.answer else ""
+    files = _files_of(policy, task, attempt)
+    others = sorted(other for other, data in files.items() if other != path and task.files.get(other) != data)
+    if others or path not in files:
+        raise PolicyError(
+            f"task {task.id!r}: the solution is not in {path} alone: {', '.join(others) or 'it has none'}"
+        )
+    try:
+        code = files[path].decode()
+    except UnicodeDecodeError as error:
+        raise PolicyError(f"task {task.id!r}: {path} is no text") from error
+    fence = fence_for(code)
+    return Message(f"This is {path}.\n\n{fence}python\n{code.rstrip()}\n{fence}")
+
+
+def _files_of(policy: str, task: Task, attempt: int) -> Mapping[str, bytes]:
+    """The solution that `oracle` or `wrong` plays."""
+    _, _, detail = policy.partition(":")
+    if policy == "oracle":
         if task.solution is None:
             raise PolicyError(f"task {task.id!r} has no solution, which the policy 'oracle' needs")
-        return _work(task, task.solution, tools, text)
+        return task.solution
     if not task.wrong or (detail and detail not in task.wrong):
         what = f"no wrong solution {detail!r}" if detail else "no wrong solutions"
         raise PolicyError(f"task {task.id!r} has {what}, which the policy {policy!r} needs")
     names = sorted(task.wrong)
-    return _work(task, task.wrong[detail or names[attempt % len(names)]], tools, text)
+    return task.wrong[detail or names[attempt % len(names)]]
 
 
 def plan(policy: str, task: Task, **options: object) -> list[list[ToolCall]]:

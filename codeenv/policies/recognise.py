@@ -57,11 +57,14 @@ class Recogniser:
         )
 
     def _pick(self, instruction: str, message: str) -> Task:
-        """Of tasks with one instruction, the one whose files the message names."""
+        """Of tasks with one instruction, the one whose code the message shows, or whose files it names."""
         tasks = self._tasks[instruction]
         if len(tasks) == 1:
             return tasks[0]
         rest = message.replace(instruction, "", 1)
+        shown = [task for task in tasks if (code := _code(task)) and code in rest]
+        if len(shown) == 1:
+            return shown[0]
         named = {
             task.id: sum(path in rest for path in task.files)
             for task in tasks
@@ -72,3 +75,9 @@ class Recogniser:
             names = ", ".join(task.id for task in tasks[:10])
             raise PolicyError(f"these tasks have one instruction and cannot be told apart: {names}")
         return best[0]
+
+
+def _code(task: Task) -> str:
+    """Of the file that an answer goes into, as the policy is shown it."""
+    data = task.files.get(task.answer.path, b"") if task.answer else b""
+    return data.decode("utf-8", "replace").strip()

@@ -23,10 +23,11 @@ from pydantic import ValidationError
 
 from codeenv.policies.chat import Answer, ChatRequest, error_body
 from codeenv.policies.message import Message, PolicyError
-from codeenv.policies.plans import POLICIES, check_policy, ending, messages
+from codeenv.policies.plans import POLICIES, answer, check_policy, ending, messages
 from codeenv.policies.recognise import Recogniser
 from codeenv.policies.script import Script
 from codeenv.task import Task
+from codeenv.tools import TOOLS
 
 REQUEST_LIMIT = 256 * 1024 * 1024  # bytes of one request
 PLANS_KEPT = 1024
@@ -110,7 +111,10 @@ class _Handlers:
         @lru_cache(maxsize=PLANS_KEPT)
         def planned(policy: str, task_id: str, attempt: int, tools: tuple[str, ...], text: bool) -> list[Message]:
             task = by_id[task_id]
-            return messages(policy, task, attempt=attempt, tools=tools, text=text, seed=seed, script=script)
+            options: dict[str, Any] = {"attempt": attempt, "seed": seed, "script": script}
+            if _is_answered(tools, task):
+                return [answer(policy, task, **options)]
+            return messages(policy, task, tools=tools or tuple(TOOLS), text=text, **options)
 
         self._planned = planned
 
@@ -151,8 +155,8 @@ class _Handlers:
         attempt = self._attempt(chat, task) if policy == "wrong" and task.wrong else 0
         tools = chat.offered
         plan = self._planned(policy, task.id, attempt, tools, not chat.tools)
-        message = plan[chat.step] if chat.step < len(plan) else ending(tools)
-        note = f"(attempt {attempt + 1})" if policy == "wrong" else ""
+        message = plan[chat.step] if chat.step < len(plan) else ending(tools or tuple(TOOLS))
+        note = f"(attempt {attempt + 1})" if policy == "wrong" and not _is_answered(tools, task) else ""
         return Answer(chat, policy, message, note)
 
     def _attempt(self, chat: ChatRequest, task: Task) -> int:
@@ -160,6 +164,11 @@ class _Handlers:
         said = ATTEMPT.search(chat.first_answer)
         number = int(said.group(1)) - 1 if said else next(self._attempts[task.id]) if chat.step == 0 else 0
         return number % len(task.wrong)
+
+
+def _is_answered(tools: Sequence[str], task: Task) -> bool:
+    """Whether one message is all that is asked for."""
+    return not tools and task.answer is not None
 
 
 def _refused(status: int, message: str, **details: Any) -> web.Response:

@@ -99,6 +99,8 @@ def _pool(choice: Choice, rows: Rows, to_task: Callable[[Row], Task]) -> Pool:
 
 def _rows(named: Named, split: str) -> Rows:
     chosen = named.chosen
+    if named.file and chosen.read:
+        return ListRows(list(chosen.read(Path(named.file).expanduser())))
     if named.file:
         return _file_rows(Path(named.file).expanduser(), split)
     default = chosen.splits.get("eval") or chosen.splits["train"]

@@ -8,12 +8,15 @@ from importlib import import_module
 from codeenv.sources.rows import PublicSet
 
 MODULES = (
-    "humaneval",
-    "mbpp",
     "apps",
+    "bigcodebench",
     "codecontests",
     "deepcoder",
+    "exercism",
+    "honepad",
+    "humaneval",
     "livecodebench",
+    "mbpp",
     "primeintellect",
 )
 

@@ -11,8 +11,7 @@ import pytest
 from codeenv.grading import Verdict, box_spec, grade, workspace_of
 from codeenv.sandbox.api import SandboxProvider
 from codeenv.sandbox.archive import Archive
-from codeenv.sources import load_tasks
-from codeenv.sources.public import load_public, public_set
+from codeenv.sources import load_tasks, open_tasks
 from codeenv.task import Task
 
 PROMPT = '''import math
@@ -153,9 +152,8 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
 @pytest.mark.parametrize(("fields", "says"), [pytest.param(*case, id=name) for name, case in BAD.items()])
 def test_a_bad_row_is_named_and_the_rest_load(tmp_path: Path, fields: dict[str, Any], says: str) -> None:
     good = {**ROW, "task_id": "HumanEval/1"}
-    chosen = public_set(write(tmp_path / "rows.jsonl", {**ROW, **fields}, good))
-    assert chosen is not None
-    tasks, bad = load_public(*chosen)
+    tasks = open_tasks(write(tmp_path / "rows.jsonl", {**ROW, **fields}, good))
+    bad = tasks.bad
     assert [task.id for task in tasks] == ["HumanEval/1"]
     assert [row.place for row in bad] == [0]
     assert bad[0].reason.startswith(says)

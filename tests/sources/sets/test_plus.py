@@ -11,8 +11,7 @@ import pytest
 from codeenv.grading import Verdict, box_spec, grade, workspace_of
 from codeenv.sandbox.api import SandboxProvider
 from codeenv.sandbox.archive import Archive
-from codeenv.sources import load_tasks
-from codeenv.sources.public import load_public, public_set
+from codeenv.sources import load_tasks, open_tasks
 from codeenv.sources.sets import judging
 from codeenv.task import Task
 
@@ -206,9 +205,8 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
 
 @pytest.mark.parametrize(("fields", "says"), [pytest.param(*case, id=name) for name, case in BAD.items()])
 def test_a_bad_row_is_named(tmp_path: Path, fields: dict[str, Any], says: str) -> None:
-    chosen = public_set(written(tmp_path / "rows.jsonl", human(**fields), human(task_id="HumanEval/4")))
-    assert chosen is not None
-    tasks, bad = load_public(*chosen)
+    tasks = open_tasks(written(tmp_path / "rows.jsonl", human(**fields), human(task_id="HumanEval/4")))
+    bad = tasks.bad
     assert [task.id for task in tasks] == ["HumanEval/4"]
     assert bad[0].reason.startswith(says)
     assert "SECRET" not in bad[0].reason
