@@ -56,7 +56,7 @@ def with_long_numbers(value):
 
 def with_int_keys(value):
     try:
-        return {{int(key): item for key, item in value.items()}} if isinstance(value, dict) else value
+        return {{int(key): item for key, item in value.items()}} if {loose} and isinstance(value, dict) else value
     except ValueError:
         return value
 
@@ -71,7 +71,7 @@ def check(number):
     arguments, accepted = with_long_numbers(CASES[number])
     arguments = [with_int_keys(argument) for argument in arguments]
     owner = solution.Solution() if hasattr(solution, "Solution") else solution
-    got = as_lists(owner.{name}(*arguments), {depth})
+    got = as_lists(owner.{name}(*arguments), {levels})
     for value in accepted:
         if got == with_int_keys(value):
             return
@@ -79,12 +79,12 @@ def check(number):
 '''
 
 
-def function(problem: Problem, name: Any, pairs: Sequence[tuple[Any, Any]], *, column: str, depth: int = 2) -> Task:
+def function(problem: Problem, name: Any, pairs: Sequence[tuple[Any, Any]], *, column: str, loose: bool) -> Task:
     """A task whose `solution.py` has the function `name`, or a class `Solution` with that method.
 
-    :param pairs: the arguments, a list, and the value to return. One that is a list of one value may also be returned
-        as that value alone: APPS wraps some of its outputs, and its judge takes both.
-    :param depth: how many levels of tuples count as lists, which JSON has only: 1 what is returned, 2 also its items.
+    :param pairs: the arguments, a list, and the value to return. A tuple counts as a list, which is all that JSON has.
+    :param loose: as APPS' judge has it, because of how its tests are written: tuples in a list count as lists too, an
+        output that is a list of one value may be returned as that value alone, keys are ints where they can be.
     :raises RowFault: the name is none, or arguments are no list.
     """
     if not isinstance(name, str) or not name.isidentifier():
@@ -105,10 +105,10 @@ def function(problem: Problem, name: Any, pairs: Sequence[tuple[Any, Any]], *, c
             "`examples/1.in` has a call's arguments, one a line, and `examples/1.out` what it returns, and so on."
         )
     reference = first_python(problem.solutions)
-    data = json.dumps([[arguments, _accepted(want)] for arguments, want in pairs])
+    data = json.dumps([[arguments, _accepted(want) if loose else [want]] for arguments, want in pairs])
     if NULL.search(LONG.sub("", data)):
         raise RowFault(f"{column}: has null bytes")
-    tests = TEST.format(name=name, depth=depth) + "".join(
+    tests = TEST.format(name=name, loose=loose, levels=2 if loose else 1) + "".join(
         f"\n\ndef test_{number + 1:0{len(str(len(pairs)))}}():\n    check({number})\n" for number in range(len(pairs))
     )
     return Task(

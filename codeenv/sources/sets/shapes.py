@@ -46,7 +46,7 @@ class Tests:
     def task(self, problem: Problem, column: str, *, seconds: float | None = None, memory: float | None = None) -> Task:
         """As LiveCodeBench's judge has it, where the tests are in its form, else as APPS' has."""
         if self.name:
-            return function(problem, self.name, self.pairs, column=column, depth=1 if self.as_lines else 2)
+            return function(problem, self.name, self.pairs, column=column, loose=not self.as_lines)
         cases = numbered("case", streams(self.pairs, column))
         return program(problem, cases, LIVECODEBENCH if self.as_lines else APPS, seconds=seconds, memory=memory)
 
