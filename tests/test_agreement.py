@@ -18,15 +18,15 @@ SCRIPT = Path(__file__).parents[1] / "benchmarks" / "agreement.py"
 
 
 def test_a_sample() -> None:
-    command = [sys.executable, str(SCRIPT), "--json", "--every", "20", "--mutants", "3"]
+    command = [sys.executable, str(SCRIPT), "--json", "--every", "33", "--mutants", "4"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stdout + done.stderr
     found = json.loads(done.stdout)
     assert found["notes"] == []  # each a difference
     rows = {row["work"]: row for row in found["rows"]}
-    assert rows["reference"] == {"work": "reference", "all": 9, "we pass": 9, "they pass": 9, "differ": 0}
-    assert rows["stub"] == {"work": "stub", "all": 9, "we pass": 0, "they pass": 0, "differ": 0}
-    assert rows["mutant"]["all"] > 20
+    assert rows["reference"] == {"work": "reference", "all": 5, "we pass": 5, "they pass": 5, "differ": 0}
+    assert rows["stub"] == {"work": "stub", "all": 5, "we pass": 0, "they pass": 0, "differ": 0}
+    assert rows["mutant"]["all"] > 15
     assert rows["mutant"]["we pass"] == rows["mutant"]["they pass"] < rows["mutant"]["all"] / 2
 
 
@@ -34,7 +34,7 @@ EQUAL = "class E:\n    def __eq__(self, other): return True\n"
 DIFFER: dict[str, tuple[str, str, bool, bool]] = {
     "helper-redefined": ("32", "def poly(xs, x): return 0.0\ndef find_zero(xs): return 1.0\n", False, True),
     "equal-to-everything": ("53", EQUAL + "def add(x, y): return E()\n", False, True),
-    "slow-to-start": ("53", "import time\ntime.sleep(3.2)\ndef add(x, y): return x + y\n", True, False),
+    "slow-to-start": ("53", "import time\ntime.sleep(2.2)\ndef add(x, y): return x + y\n", True, False),
     "reads-input": ("53", "import sys\ndef add(x, y):\n    sys.stdin.read()\n    return x + y\n", True, False),
     "signals": ("53", "import os\ndef add(x, y):\n    os.kill(os.getpid(), 0)\n    return x + y\n", True, False),
     "exits": ("53", "import os\nos._exit(0)\n", False, False),
@@ -46,9 +46,9 @@ DIFFER: dict[str, tuple[str, str, bool, bool]] = {
 
 @pytest.mark.anyio
 async def test_where_they_differ(provider: SandboxProvider) -> None:
-    """As docs/agreement.md has it: ours, theirs."""
+    """As docs/agreement.md has it: ours, theirs, who are given less time than usual."""
     lines = "".join(json.dumps([f"HumanEval/{number}", f"\n{code}"]) + "\n" for number, code, _, _ in DIFFER.values())
-    command = [sys.executable, str(SCRIPT.with_name("official.py")), "2", "3.0"]
+    command = [sys.executable, str(SCRIPT.with_name("official.py")), "2", "2.0"]
     done = subprocess.run(command, input=lines, capture_output=True, text=True, timeout=120)
     theirs, _ = json.loads(done.stdout)
     tasks = {task.id: task for task in load_tasks("humaneval")}

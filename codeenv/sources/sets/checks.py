@@ -12,10 +12,14 @@ from codeenv.sources.rows import Row, RowFault
 FILE = "solution.py"
 """The one file of a workspace that asks for a function."""
 TEST_FILE = "test_solution.py"
+LIMIT = 1_000_000
+"""Characters of code, whose syntax tree takes up to a thousand times as many bytes."""
 
 
 def parsed(source: str, column: str) -> ast.Module:
-    """:raises RowFault: it is no Python, which is said without quoting it."""
+    """:raises RowFault: it is no Python, which is said without quoting it, or too much."""
+    if len(source) > LIMIT:
+        raise RowFault(f"{column}: {len(source)} characters of code, more than {LIMIT}")
     try:
         return ast.parse(source)
     except SyntaxError as error:
