@@ -111,6 +111,15 @@ async def test_what_passes(tmp_path: Path, provider: SandboxProvider, code: str,
 
 
 @pytest.mark.anyio
+async def test_a_failure_says_which_call_it_was(tmp_path: Path, provider: SandboxProvider) -> None:
+    (task,) = load_tasks(write(tmp_path / "rows.jsonl", FLOAT))
+    verdict = await judged(task, provider, "def half(x):\n    return x\n")
+    assert [test.message for test in verdict.tests] == ["AssertionError: half(5)", "AssertionError: half(0.3)"]
+    verdict = await judged(loaded(tmp_path), provider, "def narrow(text):\n    return ''\n")
+    assert [test.message for test in verdict.tests] == ["AssertionError: a message", "AssertionError", ""]
+
+
+@pytest.mark.anyio
 async def test_the_tests_own_tolerance_counts_and_no_more(tmp_path: Path, provider: SandboxProvider) -> None:
     (task,) = load_tasks(write(tmp_path / "rows.jsonl", FLOAT))
     for error, solved in ((0, True), (1e-8, True), (1e-3, False), (float("nan"), False)):
