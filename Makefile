@@ -37,6 +37,7 @@ bench: $(READY)
 	$(BIN)/python benchmarks/episodes.py
 	$(BIN)/python benchmarks/validate.py
 	$(BIN)/python benchmarks/functions.py
+	$(BIN)/python benchmarks/humaneval.py
 	$(BIN)/python benchmarks/stdio.py
 	$(BIN)/python benchmarks/beam.py
 

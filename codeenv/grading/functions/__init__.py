@@ -9,6 +9,8 @@ from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 
+import anyio
+
 from codeenv.graders import FunctionsGrader
 from codeenv.grading.boxes import Boxes
 from codeenv.grading.functions.box.special import ASKING, PREDICATES
@@ -61,12 +63,20 @@ async def run(task: Task, grader: FunctionsGrader, workspace: Archive, boxes: Bo
 
 @asynccontextmanager
 async def _both(boxes: Boxes, workspace: Archive) -> AsyncGenerator[tuple[Sandbox, Sandbox]]:
-    """The tests' box and the solution's, opened at the same time."""
-    async with AsyncExitStack() as stack:
+    """The tests' box and the solution's, opened at the same time, and closed."""
+    stacks = AsyncExitStack(), AsyncExitStack()
+    contents = None, workspace
+    try:
         tests, solution = await together(
-            partial(stack.enter_async_context, boxes.open()), partial(stack.enter_async_context, boxes.open(workspace))
+            *(
+                partial(stack.enter_async_context, boxes.open(held))
+                for stack, held in zip(stacks, contents, strict=True)
+            )
         )
         yield tests, solution
+    finally:
+        with anyio.CancelScope(shield=True):  # a cancelled task would not even begin
+            await together(*(stack.aclose for stack in stacks))
 
 
 def modules_of(workspace: Archive) -> tuple[str, ...]:

@@ -12,10 +12,15 @@ from codeenv.sources.rows import Row, RowFault
 FILE = "solution.py"
 """The one file of a workspace that asks for a function."""
 TEST_FILE = "test_solution.py"
+SAID = 200  # characters of a call that failed
+LIMIT = 1_000_000
+"""Characters of code, whose syntax tree takes up to a thousand times as many bytes."""
 
 
 def parsed(source: str, column: str) -> ast.Module:
-    """:raises RowFault: it is no Python, which is said without quoting it."""
+    """:raises RowFault: it is no Python, which is said without quoting it, or too much."""
+    if len(source) > LIMIT:
+        raise RowFault(f"{column}: {len(source)} characters of code, more than {LIMIT}")
     try:
         return ast.parse(source)
     except SyntaxError as error:
@@ -116,12 +121,23 @@ def needed(setup: Sequence[ast.stmt], statement: ast.stmt) -> list[ast.stmt]:
     return kept
 
 
-def test_file(head: Sequence[ast.stmt], tests: Iterable[Sequence[ast.stmt]]) -> bytes:
-    """A test file: what all tests share, then `test_1`, `test_2` and so on."""
+def test_file(head: Sequence[ast.stmt], tests: Iterable[Sequence[ast.stmt]], function: str, called: str) -> bytes:
+    """A test file: what all tests share, then `test_1`, `test_2` and so on. An assert that says nothing when it fails
+    says which call of `function`, whose name is `called` there, was not as it should be; never what it should be."""
     lines = [ast.unparse(statement) for statement in head]
     for number, body in enumerate(tests, 1):
-        function = ast.parse(f"def test_{number}():\n    pass").body[0]
-        assert isinstance(function, ast.FunctionDef)
-        function.body = list(body)
-        lines.append("\n\n" + ast.unparse(function))
+        made = ast.parse(f"def test_{number}():\n    pass").body[0]
+        assert isinstance(made, ast.FunctionDef)
+        made.body = [_telling(statement, function, called) for statement in body]
+        lines.append("\n\n" + ast.unparse(ast.fix_missing_locations(made)))
     return ("\n".join(lines) + "\n").encode("utf-8", "surrogatepass")
+
+
+def _telling(statement: ast.stmt, function: str, called: str) -> ast.stmt:
+    if not isinstance(statement, ast.Assert) or statement.msg is not None:
+        return statement
+    for node in ast.walk(statement.test):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == called:
+            call = ast.unparse(ast.Call(ast.Name(function), node.args, node.keywords))
+            return ast.Assert(statement.test, ast.Constant(call[:SAID]))
+    return statement

@@ -92,7 +92,7 @@ def hidden_tests(row: Row) -> bytes:
     names = {candidate: f"{entry} as {candidate}", entry: entry}
     needed = [text for name, text in names.items() if name in used([*others, *check.body])]
     imported = ast.parse(f"from {FILE.removesuffix('.py')} import {', '.join(needed or [entry])}").body
-    return test_file([*given, *imported, *others], tests)
+    return test_file([*given, *imported, *others], tests, entry, candidate)
 
 
 def _is_metadata(node: ast.stmt) -> bool:

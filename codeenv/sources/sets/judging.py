@@ -21,7 +21,7 @@ def cases(path, tests):
 
 
 def agree(out, expected, tolerance):
-    """As evalplus 0.3.1 compares: equal; or, where it gives a tolerance or floats are expected, of the same type and
+    """As evalplus itself compares: equal; or, where it gives a tolerance or floats are expected, of the same type and
     length, and each number near. Unlike there, two NaN are near each other."""
     if same(out, expected):
         return True

@@ -30,7 +30,8 @@ def to_task(row: Row) -> Task:
     given = [part for part in binding(code, needed - here) if _is_import(part)]
     names = needed & here | {entry}
     imported = ast.parse(f"from {FILE.removesuffix('.py')} import {', '.join(sorted(names))}").body
-    return _task(row, {TEST_FILE: test_file([*given, *imported, *setup.body], asserts)}, GRADER, "MBPP", names)
+    tests = test_file([*given, *imported, *setup.body], asserts, entry, entry)
+    return _task(row, {TEST_FILE: tests}, GRADER, "MBPP", names)
 
 
 def to_plus_task(row: Row) -> Task:

@@ -14,6 +14,8 @@ from codeenv.sources.sets.checks import FILE, TEST_FILE, parsed
 GRADER = FunctionsGrader(timeout=60, call_timeout=10)
 GROUPS = 10
 """Tests that the cases are spread over, so that a grade shows how many of them hold."""
+LIMIT = 32_000_000
+"""Characters of a row's cases; all rows of HumanEval+ together have a third of that."""
 COUNTED = 65536
 """Characters up to which cases are counted when a row is read; more are more than GROUPS."""
 JUDGING = (Path(__file__).parent / "judging.py").read_bytes()
@@ -44,6 +46,8 @@ def case_tests(
     entry: str, inputs: str, results: str | None, kept: Sequence[ast.stmt], judge: str, **files: bytes
 ) -> dict[str, bytes]:
     """:param judge: an expression of `out`, `exp` and `inp` that must hold."""
+    if (size := len(inputs) + len(results or "")) > LIMIT:
+        raise RowFault(f"inputs: {size} characters of cases, more than {LIMIT}")
     count = _count(inputs)
     head = ["from judging import *", *map(ast.unparse, kept)]
     head += ["from copy import deepcopy"] if results is None else []

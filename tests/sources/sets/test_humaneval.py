@@ -110,6 +110,15 @@ async def test_what_passes(tmp_path: Path, provider: SandboxProvider, code: str,
 
 
 @pytest.mark.anyio
+async def test_a_failure_says_which_call_it_was(tmp_path: Path, provider: SandboxProvider) -> None:
+    (task,) = load_tasks(write(tmp_path / "rows.jsonl", FLOAT))
+    verdict = await judged(task, provider, "def half(x):\n    return x\n")
+    assert [test.message for test in verdict.tests] == ["AssertionError: half(5)", "AssertionError: half(0.3)"]
+    verdict = await judged(loaded(tmp_path), provider, "def narrow(text):\n    return ''\n")
+    assert [test.message for test in verdict.tests] == ["AssertionError: a message", "AssertionError", ""]
+
+
+@pytest.mark.anyio
 async def test_the_tests_own_tolerance_counts_and_no_more(tmp_path: Path, provider: SandboxProvider) -> None:
     (task,) = load_tasks(write(tmp_path / "rows.jsonl", FLOAT))
     for error, solved in ((0, True), (1e-8, True), (1e-3, False), (float("nan"), False)):
@@ -145,6 +154,7 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     "other-entry-point": ({"entry_point": "narrows"}, "entry_point: 'narrows' is not defined"),
     "solution-is-no-python": ({"canonical_solution": "    return ("}, "prompt: no Python at line"),
     "null-byte": ({"test": "def check(candidate):\n    assert '\0SECRET'"}, "test: no Python"),
+    "fifty-million": ({"test": "#" * 50_000_000}, "test: 50000000 characters of code, more than 1000000"),
     "no-id": ({"task_id": None}, "task_id: must be text"),
 }  # fmt: skip
 
