@@ -38,6 +38,7 @@ bench: $(READY)
 	$(BIN)/python benchmarks/validate.py
 	$(BIN)/python benchmarks/functions.py
 	$(BIN)/python benchmarks/stdio.py
+	$(BIN)/python benchmarks/large_sets.py
 	$(BIN)/python benchmarks/beam.py
 
 clean:
