@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from codeenv.task import Task
@@ -44,6 +45,8 @@ class PublicSet:
     """Our `train` and `eval` -> the set's own split."""
     package: Callable[[], Iterable[Row] | None] | None = None
     """Rows that an installed package brings, which needs no network; None when it is not installed."""
+    read: Callable[[Path], Iterable[Row]] | None = None
+    """The rows of what stands behind `NAME:`, where that is no JSONL file but a directory in the set's own form."""
 
 
 def identifier(text: object) -> str:
