@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from env_support import SECRET, double_task, play, pytest_task, write_set
 from codeenv.load import load_environment
 from codeenv.sandbox.api import UnsupportedSpec
 from codeenv.sources import load_tasks
+from codeenv.task import Task
 
 pytestmark = pytest.mark.anyio
 
@@ -88,6 +90,21 @@ async def test_an_id_of_both_is_two_tasks_where_they_differ(tmp_path: Path, own:
     assert env.tasks["double-1"] == double_task(1)
     outputs = await play(env, "oracle")
     assert [(output["task_id"], output["reward"]) for output in outputs] == [("double-0", 1.0), ("tasks/double-1", 1.0)]
+
+
+def test_no_task_stays_in_memory(tmp_path: Path) -> None:
+    path = tmp_path / "many.jsonl"
+    path.write_text("".join(json.dumps(row(number)) + "\n" for number in range(1200)))
+
+    def alive() -> int:
+        gc.collect()
+        return sum(isinstance(each, Task) for each in gc.get_objects())
+
+    before = alive()
+    env = load_environment(f"humaneval:{path}", sandbox="bubblewrap")
+    assert len(env.get_dataset()) == len(env.tasks) == 1200
+    assert alive() <= before + 1
+    assert env.tasks["Own/1199"].answer is not None
 
 
 def test_several_with_weights(rows: str, own: str) -> None:

@@ -96,7 +96,7 @@ class ListPool:
 class RowPool:
     """Tasks that are made of rows when they are asked for.
 
-    :param limit: MiB of one column.
+    :param limit: MiB of one column. :param by_content: whether the digest is of the task, for rows that name files.
     """
 
     def __init__(
@@ -107,9 +107,10 @@ class RowPool:
         *,
         strict: bool = False,
         limit: float = FIELD_LIMIT_MB,
+        by_content: bool = False,
     ) -> None:
         self.name, self.rows, self.strict = name, rows, strict
-        self._to_task, self._limit = to_task, limit
+        self._to_task, self._limit, self._by_content = to_task, limit, by_content
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -121,7 +122,8 @@ class RowPool:
             raise BadPlace([str(error)]) from error
         try:
             self._check_sizes(row)
-            return self._to_task(row), digest
+            task = self._to_task(row)
+            return task, bytes.fromhex(task.digest) if self._by_content else digest
         except ValidationError as error:
             raise BadPlace(describe(error), _name(row)) from error
         except RowFault as error:

@@ -70,7 +70,12 @@ def public_pool(named: Named, choice: Choice) -> Pool:
         raise ValueError(
             f"columns: {named.chosen.name} has a mapping of its own; columns, kind and grader are for others"
         )
-    return _pool(choice, _rows(named, choice.split), named.chosen.to_task)
+    chosen = named.chosen
+    if named.file and chosen.read is not None:
+        _no_split(choice, named.file)
+        rows = ListRows(list(chosen.read(Path(named.file).expanduser())))
+        return _pool(choice, rows, chosen.to_task, by_content=True)
+    return _pool(choice, _file_rows(named.file, choice) if named.file else _rows(named, choice.split), chosen.to_task)
 
 
 def hub_pool(choice: Choice) -> Pool:
@@ -90,19 +95,15 @@ def hub_pool(choice: Choice) -> Pool:
 
 def file_pool(choice: Choice, path: Path) -> Pool:
     """Rows of a file of any schema, by a mapping."""
-    return _pool(choice, _file_rows(path, choice.split), mapping(choice.columns, choice.kind, choice.grader))
+    return _pool(choice, _file_rows(str(path), choice), mapping(choice.columns, choice.kind, choice.grader))
 
 
-def _pool(choice: Choice, rows: Rows, to_task: Callable[[Row], Task]) -> Pool:
-    return RowPool(choice.dataset, rows, to_task, strict=bool(choice.strict), limit=choice.field_limit_mb)
+def _pool(choice: Choice, rows: Rows, to_task: Callable[[Row], Task], *, by_content: bool = False) -> Pool:
+    return RowPool(choice.dataset, rows, to_task, limit=choice.field_limit_mb, by_content=by_content)
 
 
 def _rows(named: Named, split: str) -> Rows:
     chosen = named.chosen
-    if named.file and chosen.read:
-        return ListRows(list(chosen.read(Path(named.file).expanduser())))
-    if named.file:
-        return _file_rows(Path(named.file).expanduser(), split)
     default = chosen.splits.get("eval") or chosen.splits["train"]
     if split in OURS and split not in chosen.splits:
         has = ", ".join(f"{ours} ({own})" for ours, own in chosen.splits.items())
@@ -118,9 +119,14 @@ def _rows(named: Named, split: str) -> Rows:
     return read_hub(hub, own, chosen.name)
 
 
-def _file_rows(path: Path, split: str) -> Rows:
-    if split:
-        raise ValueError(f"split: {path} is a file, which has no splits")
+def _file_rows(file: str, choice: Choice) -> Rows:
+    _no_split(choice, file)
+    path = Path(file).expanduser()
     if not path.is_file():
         raise FileNotFoundError(f"{path}: there is no such file of rows")
     return read_parquet(path) if path.suffix == ".parquet" else JsonlRows(path)
+
+
+def _no_split(choice: Choice, file: str) -> None:
+    if choice.split:
+        raise ValueError(f"split: {file} is a file, which has no splits")

@@ -7,15 +7,17 @@ import gc
 import json
 import logging
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from public_rows import humaneval_row, levels, write_rows
 
-from codeenv.sources import load_tasks, open_tasks
+from codeenv.sources import load_tasks, open_tasks, public
 from codeenv.sources.jsonl import dump_task
 from codeenv.sources.pool import JsonlRows
+from codeenv.sources.sets import public_sets
 from codeenv.sources.tasks import SHOWN
 from codeenv.task import TaskError
 from tests.episodes import pytest_task
@@ -137,3 +139,26 @@ def test_a_row_that_changes_under_the_tasks(tmp_path: Path) -> None:
     path.write_bytes(b"{}\n")
     with pytest.raises(TaskError, match=r"rows.jsonl:3: has changed since it was loaded"):
         tasks[2]
+
+
+def test_rows_that_name_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sets whose form is a directory: what is in the files counts."""
+    for number in range(2):
+        (tmp_path / f"{number}.json").write_text(json.dumps(humaneval_row(number)))
+
+    def read(folder: Path) -> list[dict[str, Any]]:
+        return [{"path": path} for path in sorted(folder.glob("*.json"))]
+
+    known = public_sets()["humaneval"]
+    kept = replace(
+        known, name="kept", read=read, to_task=lambda row: known.to_task(json.loads(row["path"].read_text()))
+    )
+    monkeypatch.setattr(public, "public_sets", lambda: {"kept": kept})
+    tasks = open_tasks(f"kept:{tmp_path}")
+    assert [task.id for task in tasks] == ["Own/0", "Own/1"]
+    (tmp_path / "1.json").write_text(json.dumps(humaneval_row(1, test="def check(candidate):\n    pass\n")))
+    assert tasks[0].id == "Own/0"
+    with pytest.raises(TaskError, match="row 1: task 'Own/1' has changed since it was loaded"):
+        tasks[1]
+    with pytest.raises(ValueError, match=r"split: .* is a file, which has no splits"):
+        open_tasks(f"kept:{tmp_path}", split="eval")
