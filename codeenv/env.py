@@ -69,8 +69,11 @@ class CodeEnv(vf.MultiTurnEnv):
         # A box without isolation lives in a directory whose name nobody knows beforehand.
         isolated = provider.capabilities.isolation != "none"
         workdir = spec.workdir if isolated else "the current directory"
-        system = system_prompt if system_prompt is not None else system_message(settings, prompts, workdir)
-        rows = [self._row(task, system, workdir, dataset_name) for task in tasks]
+        places = [(task.workdir or workdir) if isolated else workdir for task in tasks]
+        systems = {place: system_message(settings, prompts, place) for place in dict.fromkeys(places)}
+        if system_prompt is not None:
+            systems = dict.fromkeys(systems, system_prompt)
+        rows = [self._row(task, systems[place], place, dataset_name) for task, place in zip(tasks, places, strict=True)]
         rubric = CodeRubric(partial_credit)
         super().__init__(
             dataset=Dataset.from_list(rows),

@@ -7,7 +7,7 @@ from importlib import import_module
 
 from codeenv.sources.rows import PublicSet
 
-MODULES = ("bigcodebench", "exercism", "honepad", "humaneval")
+MODULES = ("bigcodebench", "exercism", "harbor", "honepad", "humaneval")
 
 
 @cache
