@@ -33,7 +33,8 @@ COMMAND = ("/usr/bin/env", "python3", "-I", "-B", verify.OWN)
 SETUP = re.compile(r"(?:apt-get|apt|curl|wget|source|\.|export|cd|set|mkdir|uv (?:init|venv|add))\b.*|echo .*|exit .*")
 """Lines of a verifier that only make ready, and those that write the reward."""
 RUNS_PYTEST = re.compile(
-    r"(?:if )?(?:uvx|uv run|python3? -m|)\s*(?P<options>[^;&|<>]*?)\bpytest\s(?P<arguments>[^;&|<>]*)(?:;\s*then)?"
+    r"(?:if )?(?:uvx|uv run|python3? -m|)\s*(?P<options>[^;&|<>]*?)\bpytest\s(?P<arguments>[^;&|<>]*)"
+    r"(?:;\s*then| \|\| \w+=\$\?)?"
 )
 UNKNOWN = ("gpus", "gpu_types", "tpu", "mcp_servers", "env", "healthcheck", "skills_dir")
 
@@ -133,10 +134,11 @@ def _only_runs_pytest(script: str, others: Mapping[str, bytes]) -> list[str] | N
             return None
     if len(runs) != 1:
         return None
-    asked = [word for word in shlex.split(runs[0]["arguments"]) if word.endswith(".py") or "::" in word]
-    named = {posixpath.basename(word) for word in asked if word.startswith("/tests/")}
-    collected = {path for path in others if re.search(r"(^|/)(test_[^/]*|[^/]*_test)\.py$", path)}
-    if not named or named != collected:
+    asked = re.sub(
+        r"--ctrf[= ]\S+|(?:^| )(?:-rA|-r\w|-vv?|-q|-s|--tb=\w+|--color=\w+)(?= |$)", " ", runs[0]["arguments"]
+    )
+    collected = {f"/tests/{path}" for path in others if re.search(r"(^|/)(test_[^/]*|[^/]*_test)\.py$", path)}
+    if set(asked.split()) not in (collected, {"/tests"}, {"/tests/"}) or not collected:
         return None
     words = shlex.split(runs[0]["options"])
     wanted = [word for flag, word in pairwise(words) if flag in ("-w", "--with")]
@@ -144,8 +146,14 @@ def _only_runs_pytest(script: str, others: Mapping[str, bytes]) -> list[str] | N
 
 
 def _is_branch(line: str) -> bool:
-    """Of the `if` around the reward."""
-    return bool(re.fullmatch(r"else|fi|then|if \[\[? .* \]\]?; then|rc=\$\?|echo \d+ ?> ?\S+", line))
+    """Of what makes a reward of pytest's exit code."""
+    return bool(
+        re.fullmatch(
+            r"else|fi|then|(?:el)?if \[\[? .* \]\]?; then(?: echo [^;&|]*)?|else echo [^;&|]*"
+            r"|\w+=(?:\$\?|[\d.]+|\$\{\w+:-0\})|\[ [^;|&]* \] && \w+=[\d.]+",
+            line,
+        )
+    )
 
 
 def _solution(folder: Path, image: Image, workdir: str) -> dict[str, bytes] | None:

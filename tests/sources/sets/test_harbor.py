@@ -1,5 +1,7 @@
 """Harbor task directories of our own, graded in real boxes as the format has it."""
 
+# ruff: noqa: E501 - tables: one case a line
+
 from __future__ import annotations
 
 import sys
@@ -265,6 +267,22 @@ def test_what_a_box_cannot_provide_is_named_and_the_rest_load(
     assert [(row.name, says in row.reason) for row in bad] == [("other", True)], bad
 
 
+UV = "uvx -p 3.13 -w pytest==8.4.1 -w pyyaml pytest --ctrf /logs/verifier/ctrf.json /tests/test_outputs.py -v"
+VARIANTS = {
+    "if": f"if {UV}; then\n  echo 1 > /logs/verifier/reward.txt\nelse\n  echo 0 > /logs/verifier/reward.txt\nfi\n",
+    "then": f"if {UV}\nthen\n  echo 1 > /logs/verifier/reward.txt\nelse\n  echo 0 > /logs/verifier/reward.txt\nfi\n",
+    "status": f"set +e\n{UV}\nSTATUS=$?\nif [ $STATUS -eq 0 ]; then echo 1 > /logs/verifier/reward.txt\nelse echo 0 > x\nfi\nexit $STATUS\n",
+    "or": f"code=0\n{UV} || code=$?\nreward=0\n[ $code -eq 0 ] && reward=1\nmkdir -p /logs/verifier\necho $reward > /logs/verifier/reward.txt\n",
+    "folder": UV.replace("/tests/test_outputs.py", "/tests") + "\n",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("script", VARIANTS.values(), ids=VARIANTS)
+def test_verifiers_that_run_pytest_are_written_in_many_ways(tmp_path: Path, script: str) -> None:
+    task = load(directory(tmp_path, **{"tests/test.sh": script}))
+    assert (task.grader.kind, task.packages) == ("pytest", ("pyyaml",))
+
+
 def test_packages_come_from_the_dockerfile_and_the_verifier(tmp_path: Path) -> None:
     text = (
         BASE
@@ -284,8 +302,11 @@ def test_packages_come_from_the_dockerfile_and_the_verifier(tmp_path: Path) -> N
         UVX.replace("-rA", "-rA; true"),
         UVX + "python3 /tests/more.py\n",
         UVX.replace("/tests/test_outputs.py", "/app/test_x.py"),
+        UVX.replace("-rA", "-k sum"),
+        UVX.replace("-rA", "|| true"),
+        UVX.replace("-rA", "--workdir /tests"),
     ],
-    ids=["more-in-the-line", "more-behind", "other-tests"],
+    ids=["more-in-the-line", "more-behind", "other-tests", "some-tests", "never-fails", "own-option"],
 )
 def test_a_verifier_that_does_more_than_pytest_is_not_taken_for_one(tmp_path: Path, script: str) -> None:
     found = public_set(f"harbor:{directory(tmp_path, **{'tests/test.sh': script})}")
