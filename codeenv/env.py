@@ -16,9 +16,10 @@ import asyncio
 import json
 import logging
 import threading
-from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import verifiers as vf
@@ -71,16 +72,22 @@ class CodeEnv(vf.MultiTurnEnv):
         self.spec = spec
         self.prompts = prompts
         self._episodes: dict[str, Episode] = {}
-        # A box without isolation lives in a directory whose name nobody knows beforehand.
         isolated = provider.capabilities.isolation != "none"
-        workdir = spec.workdir if isolated else "the current directory"
-        system = system_prompt if system_prompt is not None else system_message(settings, prompts, workdir)
+
+        def place_of(task: Task) -> str:
+            # A box without isolation lives in a directory whose name nobody knows beforehand.
+            return task.workdir or spec.workdir if isolated else "the current directory"
+
+        @cache
+        def system_of(place: str) -> str:
+            return system_message(settings, prompts, place) if system_prompt is None else system_prompt
+
         entries: dict[str, Entry] = {}
         self.specs: dict[Any, SandboxSpec] = {}
         """What boxes the tasks need, one of each kind."""
 
         def rows(chosen: Sequence[Task]) -> Dataset:
-            return table(self._rows(Tasks.of(chosen), entries, system, workdir))
+            return table(self._rows(Tasks.of(chosen), entries, place_of, system_of))
 
         train = rows(tasks)
         held_out = train if eval_tasks is None or eval_tasks is tasks else rows(eval_tasks)
@@ -98,18 +105,25 @@ class CodeEnv(vf.MultiTurnEnv):
         # metric is among ours.
         self.rubric = rubric
 
-    def _rows(self, tasks: Tasks, entries: dict[str, Entry], system: str, workdir: str) -> Iterator[dict[str, Any]]:
+    def _rows(
+        self,
+        tasks: Tasks,
+        entries: dict[str, Entry],
+        place_of: Callable[[Task], str],
+        system_of: Callable[[str], str],
+    ) -> Iterator[dict[str, Any]]:
         """A row for each task, which is noted by its id; an id that another task has gets its set's name in front."""
         for entry, task in tasks.found():
             name = entry.id
             while name in entries and entries[name].digest != entry.digest:
                 name = f"{identifier(tasks.short)}/{name}"
             entries.setdefault(name, replace(entry, id=name) if name != entry.id else entry)
-            needs = (task.limits, task.python, task.image, task.packages, task.grader.needs)
+            needs = (task.limits, task.python, task.image, task.workdir, task.packages, task.grader.needs)
             if needs not in self.specs:
                 self.specs[needs] = box_spec(task, self.spec)
-            messages = [{"role": "user", "content": task_message(task, self.prompts, workdir, self.settings.protocol)}]
-            if system:
+            place = place_of(task)
+            messages = [{"role": "user", "content": task_message(task, self.prompts, place, self.settings.protocol)}]
+            if system := system_of(place):
                 messages.insert(0, {"role": "system", "content": system})
             # One JSON string: Arrow would pad and coerce a mapping.
             info = {"task_id": name, "source": entry.pool.name, "digest": entry.digest.hex()}

@@ -93,6 +93,8 @@ class Task(Strict):
     limits: Limits = Limits()
     python: str | None = None
     image: str | None = None
+    workdir: str | None = None
+    """Where in the boxes the workspace is, absolute: for tasks whose texts name it. None: what the environment says."""
     packages: tuple[str, ...] = ()
     """Python packages (PEP 508) that the boxes must have."""
     metadata: Mapping[str, Any] = Field(default_factory=dict)

@@ -58,7 +58,8 @@ def box_spec(task: Task, defaults: SandboxSpec | None = None) -> SandboxSpec:
     base = defaults or SandboxSpec()
     limits = task.limits.model_dump(exclude_none=True, exclude={"command_timeout"})
     needed = [*base.packages, *task.packages, *task.grader.needs]
-    own = {key: value for key, value in (("python", task.python), ("image", task.image)) if value is not None}
+    wanted = {"python": task.python, "image": task.image, "workdir": task.workdir}
+    own = {key: value for key, value in wanted.items() if value is not None}
     return base.model_copy(update={**limits, **own, "packages": tuple(dict.fromkeys(needed))})
 
 

@@ -13,6 +13,7 @@ MODULES = (
     "codecontests",
     "deepcoder",
     "exercism",
+    "harbor",
     "honepad",
     "humaneval",
     "livecodebench",

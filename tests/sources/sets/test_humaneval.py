@@ -154,7 +154,7 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     "other-entry-point": ({"entry_point": "narrows"}, "entry_point: 'narrows' is not defined"),
     "solution-is-no-python": ({"canonical_solution": "    return ("}, "prompt: no Python at line"),
     "null-byte": ({"test": "def check(candidate):\n    assert '\0SECRET'"}, "test: no Python"),
-    "fifty-million": ({"test": "#" * 50_000_000}, "test: 50000000 characters of code, more than 1000000"),
+    "two-million": ({"test": "#" * 2_000_000}, "test: 2000000 characters of code, more than 1000000"),
     "no-id": ({"task_id": None}, "task_id: must be text"),
 }  # fmt: skip
 

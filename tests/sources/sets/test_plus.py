@@ -197,8 +197,8 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "not-python": ({"test": LOOP.format("[[1]", [1], "assertion(mean(*inp), exp, 0)")}, "inputs: no Python at line"),
     "too-many": (
-        {"test": LOOP.format(f"[[{'1' * 40_000_000}]]", [1], "assertion(mean(*inp), exp, 0)")},
-        "inputs: 40000007 characters of cases, more than 32000000",
+        {"test": LOOP.format(f"[[{'1' * 32_500_000}]]", [1], "assertion(mean(*inp), exp, 0)")},
+        "inputs: 32500007 characters of cases, more than 32000000",
     ),
     "no-list": ({"base_input": 7}, "base_input: must be a list, not int"),
     "no-plus": ({"base_input": [[1]]}, "plus_input: missing"),
