@@ -33,7 +33,11 @@ from tests.episodes import pytest_task, stdio_task
         ("grader", {"kind": "pytest", "timeout": 0}, "greater than 0"),
         ("grader", {"kind": "stdio"}, "command"),
         ("grader", {"kind": "stdio", "command": ()}, "at least 1 item"),
-        ("grader", {"kind": "stdio", "command": ("x",), "compare": "fuzzy"}, "'tokens', 'exact', 'lines', 'rows' or 'numbers'"),
+        (
+            "grader",
+            {"kind": "stdio", "command": ("x",), "compare": "fuzzy"},
+            "'tokens', 'exact', 'lines', 'rows' or 'numbers'",
+        ),
         ("grader", {"kind": "command", "command": ()}, "at least 1 item"),
         ("grader", {"kind": "command", "command": ("python3", "x.py")}, "an absolute path of the system's"),
         ("grader", {"kind": "command", "command": ("./check.sh",)}, "an absolute path of the system's"),
