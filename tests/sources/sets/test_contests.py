@@ -14,12 +14,14 @@ from typing import Any
 import pytest
 
 from codeenv.grading.verdict import Verdict
+from codeenv.load import load_environment
 from codeenv.sandbox.api import SandboxProvider
 from codeenv.sources import load_tasks
 from codeenv.sources.rows import RowFault
 from codeenv.sources.sets import public_sets
 from codeenv.sources.sets.livecodebench import pickled_text
 from codeenv.task import Task
+from tests.env_support import play
 from tests.episodes import judge
 from tests.sources.sets.contest_rows import (
     CALL,
@@ -71,6 +73,13 @@ async def test_references_pass_and_untouched_workspaces_do_not(
             continue
         verdict = await graded(task, provider)
         assert verdict.solved, (task.id, verdict)
+
+
+@pytest.mark.anyio
+async def test_a_policy_that_knows_the_references_solves_them(tmp_path: Path) -> None:
+    env = load_environment(f"apps:{written(tmp_path / 'rows.jsonl', ROWS['apps'])}", sandbox="bubblewrap")
+    assert [output["reward"] for output in await play(env, "oracle")] == [1.0, 1.0]
+    assert [output["reward"] for output in await play(env, "noop")] == [0.0, 0.0]
 
 
 @pytest.mark.parametrize(
