@@ -65,10 +65,9 @@ def _limited(grader: StdioGrader) -> tuple[str, ...]:
     of a recursion through C (`lru_cache`, `sorted`) of 20,000 levels, whatever recursion limit a program has set. And
     under its ceiling of memory: RLIMIT_DATA counts what is written to, not address space, of which many runtimes
     reserve far more than they use."""
-    limits = 'ulimit -s "$(ulimit -H -s)"'
-    if grader.case_memory_mb is not None:
-        limits += f" && ulimit -d {grader.case_memory_mb * 1024}"
-    return ("/bin/sh", "-c", f'{limits} && exec "$@"', "sh", *grader.command)
+    stack = 'ulimit -s "$(ulimit -H -s)" 2>/dev/null'
+    memory = "" if grader.case_memory_mb is None else f"ulimit -d {grader.case_memory_mb * 1024} && "
+    return ("/bin/sh", "-c", f'{stack}; {memory}exec "$@"', "sh", *grader.command)
 
 
 class _Bench:

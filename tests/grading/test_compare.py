@@ -6,7 +6,7 @@ from decimal import Decimal, localcontext
 from fractions import Fraction
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from codeenv.grading.compare import close, difference
@@ -87,6 +87,7 @@ def test_what_is_said_of_numbers(got: bytes, want: bytes, says: str) -> None:
 NUMBERS = st.decimals(-(10**6), 10**6, places=6)
 
 
+@settings(deadline=None)
 @given(
     expected=NUMBERS, off=st.integers(-3, 3), tolerance=st.sampled_from([0.0, 1e-6, 1e-5, 0.1]), relative=st.booleans()
 )

@@ -36,14 +36,15 @@ def to_task(row: Row) -> Task:
     solutions = mapping(row.get("solutions") or {}, "solutions")
     pairs = zip(solutions.get("language") or (), solutions.get("solution") or (), strict=False)
     limit = mapping(row.get("time_limit") or {}, "time_limit")
+    source = SOURCES.get(_number(row, "source"), "unknown")
     problem = Problem(
-        id=f"codecontests/{identifier(text_of(row, 'name'))}",
+        id=f"codecontests/{source}/{identifier(text_of(row, 'name'))}",  # sources have names in common
         question=description,
         solutions=texts([text for language, text in pairs if language == PYTHON3]),
         examples=groups["public"],
         metadata={
             "name": row.get("name"),
-            "source": SOURCES.get(_number(row, "source")),
+            "source": source,
             "difficulty": DIFFICULTIES.get(_number(row, "difficulty")),
             "rating": _number(row, "cf_rating") or None,
             "tags": [tag for tag in texts(row.get("cf_tags")) if tag],

@@ -14,12 +14,14 @@ from typing import Any
 import pytest
 
 from codeenv.grading.verdict import Verdict
+from codeenv.load import load_environment
 from codeenv.sandbox.api import SandboxProvider
 from codeenv.sources import load_tasks
 from codeenv.sources.rows import RowFault
 from codeenv.sources.sets import public_sets
 from codeenv.sources.sets.livecodebench import pickled_text
 from codeenv.task import Task
+from tests.env_support import play
 from tests.episodes import judge
 from tests.sources.sets.contest_rows import (
     CALL,
@@ -73,6 +75,13 @@ async def test_references_pass_and_untouched_workspaces_do_not(
         assert verdict.solved, (task.id, verdict)
 
 
+@pytest.mark.anyio
+async def test_a_policy_that_knows_the_references_solves_them(tmp_path: Path) -> None:
+    env = load_environment(f"apps:{written(tmp_path / 'rows.jsonl', ROWS['apps'])}", sandbox="bubblewrap")
+    assert [output["reward"] for output in await play(env, "oracle")] == [1.0, 1.0]
+    assert [output["reward"] for output in await play(env, "noop")] == [0.0, 0.0]
+
+
 @pytest.mark.parametrize(
     ("name", "row", "task_id", "metadata"),
     [
@@ -80,8 +89,8 @@ async def test_references_pass_and_untouched_workspaces_do_not(
         pytest.param("taco", taco_row(), None, {"difficulty": "MEDIUM", "source": "codeforces", "date": "2019-12-31", "tags": ["Mathematics"], "raw_tags": ["math", "implementation"], "pictures": 1, "name": "Sum", "url": "https://example.org/sum", "solutions": 2}, id="taco"),
         pytest.param("apps", apps_row(question="[Image] ![a](b.png) [x](y)", difficulty="", url=""), "apps/4", {"pictures": 2, "solutions": 2}, id="apps-pictures"),
         pytest.param("taco", taco_row(date=None, tags=None, raw_tags="[", picture_num="0", source=None, url=None, name=None), None, {"difficulty": "MEDIUM", "solutions": 2}, id="taco-without"),
-        pytest.param("codecontests", contests_row(), "codecontests/1_A.-Mean", {"name": "1_A. Mean", "source": "codeforces", "difficulty": "A", "rating": 800, "tags": ["math"], "contest": 1, "index": "A", "pictures": 1, "solutions": 1}, id="codecontests"),
-        pytest.param("codecontests", contests_row(source=6, difficulty=19, cf_rating=0, cf_tags=[], cf_contest_id=0, cf_index="", description="x"), "codecontests/1_A.-Mean", {"name": "1_A. Mean", "source": "atcoder", "difficulty": "L", "solutions": 1}, id="codecontests-atcoder"),
+        pytest.param("codecontests", contests_row(), "codecontests/codeforces/1_A.-Mean", {"name": "1_A. Mean", "source": "codeforces", "difficulty": "A", "rating": 800, "tags": ["math"], "contest": 1, "index": "A", "pictures": 1, "solutions": 1}, id="codecontests"),
+        pytest.param("codecontests", contests_row(source=6, difficulty=19, cf_rating=0, cf_tags=[], cf_contest_id=0, cf_index="", description="x"), "codecontests/atcoder/1_A.-Mean", {"name": "1_A. Mean", "source": "atcoder", "difficulty": "L", "solutions": 1}, id="codecontests-atcoder"),
         pytest.param("livecodebench", lcb_row(), "livecodebench/abc301_a", {"difficulty": "easy", "date": "2023-05-13", "platform": "atcoder", "contest": "abc301", "title": "Sum", "solutions": 0}, id="livecodebench"),
         pytest.param("livecodebench", lcb_function(), "livecodebench/2777", {"difficulty": "hard", "date": "2024-08-01", "platform": "leetcode", "contest": "abc301", "title": "Sum", "solutions": 0, "entry_point": "twice"}, id="livecodebench-function"),
         pytest.param("primeintellect", prime_row(), "primeintellect/vcp_1", {"source": "codeforces", "difficulty": "7", "solutions": 1}, id="primeintellect"),
