@@ -156,7 +156,9 @@ def test_rows_that_name_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(public, "public_sets", lambda: {"kept": kept})
     tasks = open_tasks(f"kept:{tmp_path}")
     assert [task.id for task in tasks] == ["Own/0", "Own/1"]
-    (tmp_path / "1.json").write_text(json.dumps(humaneval_row(1, test="def check(candidate):\n    pass\n")))
+    (tmp_path / "1.json").write_text(
+        json.dumps(humaneval_row(1, test="def check(candidate):\n    assert candidate(2) == 3\n"))
+    )
     assert tasks[0].id == "Own/0"
     with pytest.raises(TaskError, match="row 1: task 'Own/1' has changed since it was loaded"):
         tasks[1]
