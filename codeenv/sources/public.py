@@ -52,6 +52,7 @@ def catalogue() -> list[dict[str, str]]:
 
 def _source(entry: PublicSet) -> str:
     places = ["a package"] if entry.package else []
+    places += [f"{entry.name}:DIRECTORY"] if entry.read else []
     if hub := entry.hub:
         config = f":{hub.config}" if hub.config else ""
         places.append(f"{hub.repo}{config}@{hub.revision[:7] or 'first load'}")

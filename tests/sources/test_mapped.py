@@ -102,7 +102,7 @@ def test_parquet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         (FUNCTION, "unit", {}, "; not 'unit'"),
         (PROGRAM, "check", {}, "columns: kind 'check' needs entry_point: the function or class"),
         ({"instruction": "t"}, "stdio", {}, "columns: kind 'stdio' needs tests"),
-        (PROGRAM, "stdio", {"compare": "x"}, "grader: stdio.compare: Input should be 'tokens', 'exact', "),
+        (PROGRAM, "stdio", {"compare": "x"}, "grader: stdio.compare: Input should be 'tokens', 'exact'"),
         (PROGRAM, "stdio", {"kind": "magic"}, "grader: task: Input tag 'magic'"),
     ],
     ids=str,
