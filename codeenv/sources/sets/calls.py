@@ -8,6 +8,7 @@ import json
 import re
 import warnings
 from collections.abc import Sequence
+from keyword import iskeyword
 from typing import Any, cast
 
 from codeenv.graders import FunctionsGrader
@@ -87,7 +88,7 @@ def function(problem: Problem, name: Any, pairs: Sequence[tuple[Any, Any]], *, c
         output that is a list of one value may be returned as that value alone, keys are ints where they can be.
     :raises RowFault: the name is none, or arguments are no list.
     """
-    if not isinstance(name, str) or not name.isidentifier():
+    if not isinstance(name, str) or not name.isidentifier() or iskeyword(name):
         raise RowFault(f"{column}: the function's name is no identifier")
     if any(not isinstance(arguments, list) for arguments, _ in pairs):
         raise RowFault(f"{column}: a function's arguments must be a list")
