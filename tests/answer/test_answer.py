@@ -242,3 +242,12 @@ def test_whatever_is_said_is_read_in_seconds(message: str, answer: Answer) -> No
 def test_what_was_shown_is_not_put_in_twice() -> None:
     tree = ast.parse(code_of(fenced(HEAD + BODY), FUNCTION))
     assert [type(node).__name__ for node in tree.body] == ["ImportFrom", "FunctionDef", "FunctionDef"]
+
+
+def test_a_file_that_is_no_python_gets_the_last_block_of_any_language() -> None:
+    answer = Answer(path="src/main.rs", entry_point="main")
+    rust = 'fn main() {\n    println!("{}", 1);\n}\n'
+    message = f"{fenced('let x = 1;', 'rust')}\n{fenced(rust, 'rust')}\nDone."
+    assert code_of(message, answer) == rust
+    with pytest.raises(NoAnswer, match="no block of code"):
+        code_of(rust, answer)
