@@ -3,7 +3,8 @@ reason. The format is that of harbor 0.26 (`task.toml` of schema 1.4 and before)
 
 The workspace is the image's working directory, at its own path; nothing else of the image, and nothing that a policy
 does elsewhere, is judged. The verifier runs without a network in a fresh box. A task is solved by a reward of at least
-1, and less counts for nothing. Cpus and storage are not taken over, nor times for the agent.
+1, and less counts for nothing. What a verifier of its own runs of the workspace has its rights and could write a reward
+as well (`docs/trust.md`, `command`). Cpus and storage are not taken over, nor times for the agent.
 """
 
 from __future__ import annotations
