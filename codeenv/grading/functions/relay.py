@@ -72,7 +72,7 @@ class Relay:
     called: Callable[[], None] = lambda: None
     """Told of each call that the tests' own code makes."""
     meanwhile: Callable[[], Coroutine[Any, Any, None]] | None = None
-    """What is to go on beside; cancelled at the end."""
+    """What is to go on while the tests run; cancelled at the end."""
     epoch: int = 0
     tests: Process | None = None
     solution: Process | None = None
@@ -92,8 +92,6 @@ class Relay:
         try:
             async with anyio.create_task_group() as self._group:
                 self._group.start_soon(self._watch)
-                if self.meanwhile is not None:
-                    self._group.start_soon(self.meanwhile)
                 self._group.start_soon(self._begin)
                 yield
                 self._group.cancel_scope.cancel()
@@ -110,6 +108,8 @@ class Relay:
     async def run(self, tests: Process) -> None:
         """Within `open`, once the tests' process has been told what to run: until it is through."""
         self.tests = tests
+        if self.meanwhile is not None:
+            self._group.start_soon(self.meanwhile)
         await self.started.wait()
         self.connected.set()
         inbox = bytearray()

@@ -263,3 +263,13 @@ async def test_many_at_once_and_cancelled_ones_leave_nothing(provider: SandboxPr
             await judge(endless, watched)
     assert watched.alive == 0
     assert len(os.listdir("/proc/self/fd")) == before
+
+
+async def test_tests_that_passed_before_one_that_never_calls_back(provider: SandboxProvider) -> None:
+    tests = (
+        "from solution import f\ndef test_a(): assert f() == 1\ndef test_b(): assert f() == 1\n"
+        "def test_c():\n    assert f() == 1\n    while True: pass\n"
+    )
+    found = outcomes(await judge(task_of(tests, "def f(): return 1\n", timeout=2), provider))
+    assert found["test_a"] == found["test_b"] == ""
+    assert "did not end within 2 s" in found["test_c"]

@@ -111,3 +111,18 @@ def test_many_threads_ask_at_once(ends):
     for thread in everyone:
         thread.join(30)
     assert sorted(through) == [*range(1, threads + 1)]
+
+
+def test_what_is_held_goes_with_the_next_frame_and_before_it(ends) -> None:
+    ours, theirs = ends
+    link = Link(ours.fileno(), begun=lambda number: None, told=lambda body: None)
+    link.hold(b"E", 0, b"one")
+    link.hold(b"E", 0, b"two")
+    theirs.settimeout(0.05)
+    with pytest.raises(TimeoutError):
+        theirs.recv(100)
+    link.send(b"C", 1, b"three")
+    link.send(b"C", 1, b"four")
+    expected = ((b"E", 0, b"one"), (b"E", 0, b"two"), (b"C", 1, b"three"), (b"C", 1, b"four"))
+    frames = [HEADER.pack(len(body), kind, number, 0) + body for kind, number, body in expected]
+    assert theirs.recv(1000) == b"".join(frames)
