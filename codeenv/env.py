@@ -76,7 +76,7 @@ class CodeEnv(vf.MultiTurnEnv):
         workdir = spec.workdir if isolated else "the current directory"
         system = system_prompt if system_prompt is not None else system_message(settings, prompts, workdir)
         entries: dict[str, Entry] = {}
-        self.specs: dict[Any, SandboxSpec] = {}
+        self.specs: list[SandboxSpec] = []
         """What boxes the tasks need, one of each kind."""
 
         def rows(chosen: Sequence[Task]) -> Dataset:
@@ -105,9 +105,8 @@ class CodeEnv(vf.MultiTurnEnv):
             while name in entries and entries[name].digest != entry.digest:
                 name = f"{identifier(tasks.short)}/{name}"
             entries.setdefault(name, replace(entry, id=name) if name != entry.id else entry)
-            needs = (task.limits, task.python, task.image, task.packages, task.grader.needs)
-            if needs not in self.specs:
-                self.specs[needs] = box_spec(task, self.spec)
+            if (needed := box_spec(task, self.spec)) not in self.specs:
+                self.specs.append(needed)
             messages = [{"role": "user", "content": task_message(task, self.prompts, workdir)}]
             if system:
                 messages.insert(0, {"role": "system", "content": system})
