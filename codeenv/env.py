@@ -83,7 +83,7 @@ class CodeEnv(vf.MultiTurnEnv):
             return system_message(settings, prompts, place) if system_prompt is None else system_prompt
 
         entries: dict[str, Entry] = {}
-        self.specs: dict[Any, SandboxSpec] = {}
+        self.specs: list[SandboxSpec] = []
         """What boxes the tasks need, one of each kind."""
 
         def rows(chosen: Sequence[Task]) -> Dataset:
@@ -118,9 +118,8 @@ class CodeEnv(vf.MultiTurnEnv):
             while name in entries and entries[name].digest != entry.digest:
                 name = f"{identifier(tasks.short)}/{name}"
             entries.setdefault(name, replace(entry, id=name) if name != entry.id else entry)
-            needs = (task.limits, task.python, task.image, task.workdir, task.packages, task.grader.needs)
-            if needs not in self.specs:
-                self.specs[needs] = box_spec(task, self.spec)
+            if (needed := box_spec(task, self.spec)) not in self.specs:
+                self.specs.append(needed)
             place = place_of(task)
             messages = [{"role": "user", "content": task_message(task, self.prompts, place, self.settings.protocol)}]
             if system := system_of(place):

@@ -146,6 +146,6 @@ def load_environment(
         eval_tasks=held_out,
         env_id="codeenv",
     )
-    for each in made.specs.values():
+    for each in made.specs:
         provider.check(each)
     return made

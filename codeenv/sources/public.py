@@ -113,6 +113,8 @@ def _rows(named: Named, split: str) -> Rows:
     packaged = chosen.package() if chosen.package and own == default and not named.revision else None
     if packaged is not None:
         return ListRows(list(packaged))
+    if chosen.read is not None:
+        raise FileNotFoundError(f"{chosen.name}: say where it is: {chosen.name}:DIRECTORY")
     if chosen.hub is None:
         what = f"its split {own!r}" if own != default else "the package that brings it, which is not installed"
         raise FileNotFoundError(f"{chosen.name}: there is no way to {what}; docs/datasets.md says where it comes from")

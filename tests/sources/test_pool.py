@@ -163,3 +163,6 @@ def test_rows_that_name_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         tasks[1]
     with pytest.raises(ValueError, match=r"split: .* is a file, which has no splits"):
         open_tasks(f"kept:{tmp_path}", split="eval")
+    monkeypatch.setattr(public, "public_sets", lambda: {"kept": replace(kept, package=None)})
+    with pytest.raises(FileNotFoundError, match="kept: say where it is: kept:DIRECTORY"):
+        open_tasks("kept")
