@@ -100,14 +100,16 @@ def with_head(code: str, answer: Answer) -> str:
     own = parsed(code)
     if tree is None or own is None:
         return code
-    bound = set(_names(own.body))
+    bound, there = set(_names(own.body)), {ast.dump(node) for node in own.body}
+    given = [node for node in tree.body if answer.entry_point not in _names([node]) and not _is_future(node)]
+    # A call of the head's, that raises the recursion limit, say; or all names of a module.
+    acts = [
+        node for node in given if set(_names([node])) <= {"*"} and not _is_text(node) and ast.dump(node) not in there
+    ]
     lines = _closing(answer.head).split("\n")
     missing: list[str] = []
-    for node in tree.body:
-        names = set(_names([node]))
-        if answer.entry_point in names or _is_future(node):
-            continue
-        if names - bound:
+    for node in given:
+        if node in acts or set(_names([node])) - bound - {"*"} or (acts and isinstance(node, ast.Import)):
             first = min([node.lineno, *(part.lineno for part in getattr(node, "decorator_list", ()))])
             missing += lines[first - 1 : node.end_lineno]
     if not missing:
@@ -193,6 +195,10 @@ def _last_function(tree: ast.Module, line: int = 0) -> ast.FunctionDef | ast.Asy
 
 def _is_future(node: ast.stmt) -> bool:
     return isinstance(node, ast.ImportFrom) and node.module == "__future__"
+
+
+def _is_text(node: ast.stmt) -> bool:
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
 
 
 def _dedented(code: str) -> str:

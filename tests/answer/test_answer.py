@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
+import sys
 import textwrap
 import time
+from typing import Any
 
 import pytest
 
@@ -251,3 +253,19 @@ def test_a_file_that_is_no_python_gets_the_last_block_of_any_language() -> None:
     assert code_of(message, answer) == rust
     with pytest.raises(NoAnswer, match="no block of code"):
         code_of(rust, answer)
+
+
+def test_what_the_code_shown_does_is_done_for_an_answer_that_leaves_it_out() -> None:
+    head = "import sys\nfrom math import *\nfrom typing import *\nsys.setrecursionlimit(9000)\n\n\nclass Depth:\n"
+    answer = Answer(path="solution.py", entry_point="Depth", head=f"{head}    def of(self):\n")
+    body = "    def of(self):\n        return floor(sys.getrecursionlimit() / 2)"
+    own = f"import sys\nfrom typing import *\n\nclass Depth:\n{body}"
+    code = code_of(fenced(own), answer)
+    names: dict[str, Any] = {}
+    limit = sys.getrecursionlimit()
+    try:
+        exec(code, names)  # noqa: S102 - our own text
+        assert names["Depth"]().of() == 4500
+    finally:
+        sys.setrecursionlimit(limit)
+    assert code.count("from typing import *") == 1
