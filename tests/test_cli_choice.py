@@ -102,3 +102,12 @@ def test_audit_a_choice(own: str) -> None:
     done = run("audit", own, "--limit", "1", "--filter", "level=hard", "--cheats", "exit_at_import", "--json")
     assert done.exit_code == 0, done.output
     assert [attempt["task"] for attempt in json.loads(done.stdout)["attempts"]] == ["double-1"]
+
+
+def test_the_sets_that_there_are() -> None:
+    done = CliRunner().invoke(app, ["datasets"])
+    assert "shipped: starter" in done.stdout
+    assert ["humaneval", "a", "package,", "else"] in [line.split()[:4] for line in done.stdout.splitlines()]
+    found = json.loads(CliRunner().invoke(app, ["datasets", "--json"]).stdout)
+    assert found["shipped"] == ["starter"]
+    assert "humaneval" in [entry["name"] for entry in found["public"]]

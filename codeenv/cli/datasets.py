@@ -17,7 +17,7 @@ def datasets(as_json: AsJson = False) -> None:
         return
     out = console()
     out.print(f"shipped: {', '.join(shipped())}", markup=False)
-    shown = table("name", "set", "source", "splits", "licence")
+    shown = table("name", "source", "splits", "licence")
     for entry in public:
-        shown.add_row(*(str(value) for value in entry.values()))
+        shown.add_row(entry["name"], entry["source"], entry["splits"], entry["licence"])
     out.print(shown)
