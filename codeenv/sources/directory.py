@@ -14,7 +14,7 @@ from codeenv.sources.expected import read_expected
 from codeenv.task import Limits, Task, TaskError
 
 FOLDERS = ("workspace", "tests", "solution", "wrong")
-KEYS = ("grader", "limits", "metadata", "protected", "packages", "python", "image")
+KEYS = ("grader", "limits", "metadata", "protected", "packages", "python", "image", "workdir", "family", "answer")
 
 
 def load_directory(root: Path, *, recorded: bool = True) -> list[Task]:

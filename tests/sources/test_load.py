@@ -13,7 +13,7 @@ import pytest
 
 from codeenv.sources import load_tasks, shipped
 from codeenv.sources.jsonl import dump_task
-from codeenv.task import Task, TaskError
+from codeenv.task import Answer, Task, TaskError
 from tests.episodes import pytest_task
 
 
@@ -48,6 +48,12 @@ def faults(dataset: Path) -> list[str]:
 
 
 # --- directories ------------------------------------------------------------------------------------------------
+
+
+def test_a_task_that_can_be_answered_with_one_block(tmp_path: Path) -> None:
+    text = 'family = "function"\nworkdir = "/app"\n[answer]\npath = "adding.py"\nentry_point = "add"\n'
+    (task,) = load_tasks(author(tmp_path, task_DOT_toml=text))
+    assert (task.family, task.workdir, task.answer) == ("function", "/app", Answer(path="adding.py", entry_point="add"))
 
 
 def test_a_directory_of_tasks(tmp_path: Path) -> None:
