@@ -30,7 +30,7 @@ BAD: dict[str, tuple[Any, str, str]] = {
     "not-utf8": ("\udcff", "", "'utf-8' codec can't decode"),
     "empty-prompt": (humaneval_row(1, prompt=" \n"), "Own/1", "prompt: is empty"),
     "prompt-no-text": (humaneval_row(2, prompt=[SECRET]), "Own/2", "prompt: must be text, not list"),
-    "50-mb": (humaneval_row(3, canonical_solution="x" * 50 * 1024 * 1024), "Own/3", "canonical_solution: 50 MiB, more than the limit of 32"),
+    "50-mb": (humaneval_row(3, notes="x" * 50 * 1024 * 1024), "Own/3", "notes: 50 MiB, more than the limit of 32"),
     "same-id": (humaneval_row(4, task_id="Own/9"), "Own/9", "id: 'Own/9' is used by {path}:1 too"),
 }  # fmt: skip
 
