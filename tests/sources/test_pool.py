@@ -1,6 +1,5 @@
 """Rows that are no tasks, and tasks that are made when they are asked for."""
 
-# ruff: noqa: E501 - tables: one case a line
 from __future__ import annotations
 
 import gc
