@@ -83,7 +83,7 @@ def validate(
 
     recorded: list[str] = []
     with clear_errors(unavailable=INFRA):
-        is_public = not locate(dataset).exists() and public_set(dataset) is not None
+        is_public = public_set(dataset) is not None
         if record and (report or is_public):
             raise ValueError("--record: not with --report, which does not have the ids, nor for a public set")
         count = (MUTANTS if is_public else 0) if mutants is None else mutants

@@ -116,6 +116,8 @@ class Manager:
     def __init__(self):
         self.children = {}  # by pid
         self.watched = {}  # child by descriptor
+        self.alive = set()  # numbers of the children that have not ended
+        self.closed = {}  # by such a number, which of its streams have been closed
         self.poll = select.epoll()
         self.poll.register(0, select.EPOLLIN)
 
@@ -123,7 +125,8 @@ class Manager:
         inbox = bytearray()
         send(b"s", 0, [])
         while True:
-            flush()
+            if unsent:
+                flush()
             for descriptor, _ in self.poll.poll():
                 if descriptor == 0:
                     data = os.read(0, 1 << 20)
@@ -148,6 +151,7 @@ class Manager:
                 path = find(words[0])
                 child = run(number, path, os.fsdecode(fields[0]), words[:count], env)
                 self.children[child.pid] = child
+                self.alive.add(child.number)
                 for descriptor in (child.alive, *child.streams):
                     self.watched[descriptor] = child
                     self.poll.register(descriptor, select.EPOLLIN)
@@ -176,7 +180,10 @@ class Manager:
             data = os.read(descriptor, CHUNK)
         except BlockingIOError:
             return False
-        send(child.streams[descriptor], child.number, [data])
+        if data or child.number not in self.alive:
+            send(child.streams[descriptor], child.number, [data])
+        else:  # while it runs that changes nothing, and its end comes mostly at once
+            self.closed.setdefault(child.number, []).append(child.streams[descriptor])
         if not data:
             self.forget(descriptor)
             del child.streams[descriptor]
@@ -190,6 +197,9 @@ class Manager:
         _, status = os.waitpid(child.pid, 0)
         self.forget(child.alive)
         del self.children[child.pid]
+        self.alive.discard(child.number)
+        for stream in self.closed.pop(child.number, ()):
+            send(stream, child.number, [b""])
         send(b"q", child.number, [str(os.waitstatus_to_exitcode(status)).encode()])
 
 
