@@ -137,7 +137,7 @@ class _Validation:
         async def run(check: str, left: Archive) -> None:
             try:
                 async with self.grading:
-                    verdict = await grade(task, left, self.provider, self.spec)
+                    verdict = await grade(task, left, self.provider, self.spec, fresh_hashes=True)
                 self.verdicts.setdefault(check, []).append(verdict)
             except SandboxError as error:
                 report.errors.append(Fault(check, f"{error.stage}: {error}"))

@@ -79,12 +79,20 @@ def turn(provider: SandboxProvider) -> AbstractAsyncContextManager[object]:
 
 
 async def grade(
-    task: Task, left: Archive, provider: SandboxProvider, spec: SandboxSpec, *, retries: int = 0
+    task: Task,
+    left: Archive,
+    provider: SandboxProvider,
+    spec: SandboxSpec,
+    *,
+    retries: int = 0,
+    fresh_hashes: bool = False,
 ) -> Verdict:
     """Judge what a policy left. A solution that loops, crashes or exhausts its ceilings has failed.
 
     :param retries: where the task does not say, times that a failed grade is made again in fresh boxes; the first pass
         stands, and `attempts` shows that it took more than one.
+    :param fresh_hashes: whether what depends on the order of a set may differ from one grade to the next, as it does
+        between Pythons that are started; in those of `functions`, which are forked, it is mostly the same.
     :raises SandboxError: the grader's own box could not be made, was lost or broke; its stage starts with "grading".
     """
     started = time.monotonic()
@@ -100,7 +108,7 @@ async def grade(
     report = Report(1, ())
     while not solved and attempts < allowed:
         attempts += 1
-        report = await _report(task, judged, Boxes(provider, spec))
+        report = await _report(task, judged, Boxes(provider, spec, fresh_hashes))
         solved = report.exit_code == 0 and bool(report.tests) and all(test.passed for test in report.tests)
     return Verdict(
         outcome="solved" if solved else "failed",

@@ -19,6 +19,8 @@ class Boxes:
 
     provider: SandboxProvider
     spec: SandboxSpec
+    fresh_hashes: bool = False
+    """Whether each Python gets a hash seed of its own, and is not one of many that were forked from one."""
 
     @asynccontextmanager
     async def open(self, workspace: Archive | None = None) -> AsyncGenerator[Sandbox]:

@@ -32,12 +32,17 @@ async def everything(process) -> bytes:
 
 
 async def gone(argument: str) -> bool:
+    """Whether no process with that argument is left: two looks see none, as one that is just being exchanged for another
+    has no arguments that could be seen."""
     with anyio.move_on_after(5):
-        while on_host(argument):
+        looks = 0
+        while looks < 2:
+            looks = 0 if on_host(argument) else looks + 1
             await anyio.sleep(0.02)
+        return True
     for pid in on_host(argument):
         print(Path(f"/proc/{pid}/status").read_text())  # noqa: ASYNC240 - for whoever reads why it failed
-    return not on_host(argument)
+    return False
 
 
 @BOTH_LOOPS
@@ -181,3 +186,75 @@ async def test_when_we_have_no_descriptor_left_it_says_so(any_box: Sandbox) -> N
     async with any_box.open_process(ECHO) as process:
         await process.send(b"again")
         assert await process.receive() == b"again"
+
+
+OURS = ["python3", "-I", "-S", "-B", "-c"]
+STATE = """
+import os, signal, sys
+print(sys.argv, __name__, sys.flags.isolated, sys.flags.no_site, sys.flags.dont_write_bytecode, os.getcwd())
+print(sorted(os.environ.items()) == sorted(
+    tuple(pair.split("=", 1)) for pair in open("/proc/self/environ").read().split("\\0") if pair) or "forked")
+print([str(signal.getsignal(number)) for number in (2, 10, 13, 14, 15, 17, 25)], sys.path)
+print(sorted(os.listdir("/proc/self/fd")), os.getsid(0) == os.getpid(), sys.executable)
+print(os.environ.get("OWN"), os.nice(0), os.umask(0o22))
+"""
+
+
+async def told(box: Sandbox, argv: list[str]) -> list[str]:
+    async with box.open_process(argv, cwd=".", env={"OWN": "7"}) as process:
+        said = await everything(process)
+        done = await process.wait()
+        assert done.exit_code == 0, done
+    return said.decode().splitlines()
+
+
+async def test_a_python_that_is_forked_is_like_one_that_is_started(provider: SandboxProvider) -> None:
+    """The agent makes those that are started as it was of itself."""
+    async with provider.create(SandboxSpec()) as box:
+        started = await told(box, ["python3", "-I", "-B", "-S", "-c", STATE, "one", "two"])
+        forked = await told(box, [*OURS, STATE, "one", "two"])
+        assert started.pop(1) == "True"
+        assert forked.pop(1) == "forked"
+        assert forked == started
+
+
+@pytest.mark.parametrize(
+    ("program", "code", "out", "err"),
+    [
+        ("print('no newline', end='')", 0, b"no newline", b""),
+        ("import sys; print('x'); sys.exit(3)", 3, b"x\n", b""),
+        ("raise SystemExit", 0, b"", b""),
+        ("raise KeyError('gone')", 1, b"", b"KeyError: 'gone'"),
+        ("import os; os._exit(9)", 9, b"", b""),
+        ("import os, signal; os.kill(os.getpid(), signal.SIGKILL)", 137, b"", b""),
+        ("import atexit; atexit.register(print, 'last')", 0, b"last\n", b""),
+        ("import threading; threading.Timer(0.1, print, ['thread']).start()", 0, b"thread\n", b""),
+        ("import subprocess; print(subprocess.getoutput('echo child'))", 0, b"child\n", b""),
+        ("def f(", 1, b"", b"SyntaxError"),
+        ("print(len({'a', 'b'}), __import__('random').random() < 1)", 0, b"2 True\n", b""),
+    ],
+    ids=["flush", "exit", "exit-none", "error", "leave", "killed", "atexit", "thread", "child", "syntax", "plain"],
+)  # fmt: skip
+async def test_the_end_of_a_forked_python(
+    provider: SandboxProvider, program: str, code: int, out: bytes, err: bytes
+) -> None:
+    async with provider.create(SandboxSpec()) as box, box.open_process([*OURS, program]) as process:
+        said = await everything(process)
+        done = await process.wait()
+    assert (said, done.exit_code) == (out, code), done
+    assert err in done.stderr
+
+
+async def test_a_forked_python_is_not_the_agent(provider: SandboxProvider) -> None:
+    """It can be killed with its children, and cannot get at the agent that it was."""
+    program = "import os, time; os.fork() or time.sleep(987.25); print(os.getppid(), flush=True); time.sleep(987.25)"
+    look = "for fd in range(3, 200):\n    try: os.fstat(fd); print('open', fd)\n    except OSError: pass\n"
+    trace = "import ctypes; print(ctypes.CDLL(None).ptrace(16, 1, 0, 0))"
+    async with provider.create(SandboxSpec()) as box:
+        async with box.open_process([*OURS, program]) as process:
+            assert (await process.receive()).strip().isdigit()
+        assert (await box.exec("cat /proc/[0-9]*/cmdline | tr '\\0' ' ' | grep -c 987.2[5] || true")).stdout == b"0\n"
+        async with box.open_process([*OURS, f"import os\n{look}"]) as process:
+            assert await process.receive() == b""
+        async with box.open_process([*OURS, trace]) as process:
+            assert (await process.receive()).strip() == b"-1"

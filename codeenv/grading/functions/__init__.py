@@ -35,9 +35,12 @@ async def run(task: Task, grader: FunctionsGrader, workspace: Archive, boxes: Bo
         await tests_box.import_(Archive.of(task.tests, dict.fromkeys(task.executable, 0o755)), folder)
         patience = Patience(tests_box, grader.timeout, is_near=boxes.provider.capabilities.shares_host)
         longest = grader.call_timeout * patience.factor
-        relay = Relay(solution_box, longest, records.append, patience.called, patience.measure)
+        relay = Relay(solution_box, longest, records.append, patience.called, patience.measure, boxes.fresh_hashes)
         with patience.scope:
-            async with relay.open(), tests_box.open_process(command("tests"), cwd=folder) as process:
+            async with (
+                relay.open(),
+                tests_box.open_process(command("tests", fresh=boxes.fresh_hashes), cwd=folder) as process,
+            ):
                 await process.send(program("tests"))
                 settings = (folder, modules_of(workspace), test_files(task), needs_pytest(task), asked_for(task))
                 await process.send(Frame.of(b"S", 1, 0, encode(settings)).raw)

@@ -53,8 +53,8 @@ def program(role: str) -> bytes:
     return len(data).to_bytes(8, "big") + data
 
 
-def command(role: str, epoch: int = 0) -> list[str]:
-    """The tests' side has no use for installed packages before it needs pytest; the solution's sees its box's Python
-    as any program does."""
-    flags = ["-I", "-B"] if role == "solution" else ["-I", "-S", "-B"]
+def command(role: str, epoch: int = 0, *, fresh: bool = False) -> list[str]:
+    """How a side's Python is started: without `site`, which the solution's side sees to itself, as a box's agent is
+    such a Python and makes another of itself in a fifth of the time that one takes to start; `fresh`: it is started."""
+    flags = ["-I", "-B", "-S"] if fresh else ["-I", "-S", "-B"]  # the agent knows its own, in this order
     return ["python3", *flags, "-c", BOOTSTRAP, role, str(epoch)]

@@ -73,6 +73,8 @@ class Relay:
     """Told of each call that the tests' own code makes."""
     meanwhile: Callable[[], Coroutine[Any, Any, None]] | None = None
     """What is to go on while the tests run; cancelled at the end."""
+    fresh_hashes: bool = False
+    """See `Boxes`."""
     epoch: int = 0
     tests: Process | None = None
     solution: Process | None = None
@@ -152,7 +154,10 @@ class Relay:
     async def _live(self, epoch: int, *, task_status: TaskStatus[None]) -> None:
         """One process of the solution's, from its start to its end."""
         reasons: list[str] = []
-        async with self.box.open_process(command("solution", epoch)) as process, anyio.create_task_group() as group:
+        async with (
+            self.box.open_process(command("solution", epoch, fresh=self.fresh_hashes)) as process,
+            anyio.create_task_group() as group,
+        ):
             await process.send(program("solution"))
             self.solution = process
             task_status.started()

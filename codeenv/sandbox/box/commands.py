@@ -99,7 +99,7 @@ class Commands:
             streams = in_r, out_w, err_w
             if alone:
                 os.chdir(cwd)
-                execution.main, execution.exit_code = launch(argv, env, streams)
+                execution.main, execution.exit_code = launch(argv, env, streams, bool(send_stream))
                 if execution.main:
                     os.setpriority(os.PRIO_PROCESS, execution.main, os.getpriority(os.PRIO_PROCESS, 0) + LESS_URGENT)
             else:
