@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from itertools import chain, zip_longest
 from typing import Any, cast
 
+from codeenv.syntax import parse
+
 OPERATORS: Mapping[type[ast.AST], tuple[type[ast.AST], ...]] = {
     ast.Add: (ast.Sub,), ast.Sub: (ast.Add,), ast.Mult: (ast.Add,), ast.Div: (ast.FloorDiv, ast.Mult),
     ast.FloorDiv: (ast.Div,), ast.Mod: (ast.FloorDiv,), ast.Pow: (ast.Mult,), ast.LShift: (ast.RShift,),
@@ -75,7 +77,7 @@ def mutants(
         if change is None:
             continue
         text = _changed(trees[change.path], change)
-        same = _dump(ast.parse(text))
+        same = _dump(parse(text))
         if same not in seen[change.path]:
             seen[change.path].add(same)
             name = f"{change.kind} in {change.path}:{change.line} #{len(made) + 1}"
@@ -85,7 +87,7 @@ def mutants(
 
 def _parsed(path: str, data: bytes) -> ast.Module | None:
     try:
-        return ast.parse(data) if path.endswith(".py") else None
+        return parse(data) if path.endswith(".py") else None
     except (SyntaxError, ValueError, RecursionError):
         return None
 

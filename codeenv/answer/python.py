@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
+from codeenv.syntax import parse
 from codeenv.task import Answer
 
 PARSE_LIMIT = 100_000  # characters of code that is looked into
@@ -23,7 +24,7 @@ def _parse(code: str) -> ast.Module | SyntaxError | None:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return ast.parse(code)
+            return parse(code)
     except SyntaxError as error:
         return error
     except (ValueError, RecursionError, MemoryError):

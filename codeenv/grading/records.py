@@ -10,6 +10,7 @@ from pydantic import BaseModel, ValidationError
 
 from codeenv.grading.report import NOT_RUN, shorten
 from codeenv.grading.verdict import TestResult
+from codeenv.syntax import parse
 
 
 class Record(BaseModel):
@@ -74,7 +75,7 @@ def expected_tests(files: Mapping[str, bytes]) -> tuple[str, ...]:
         if not (name.endswith(".py") and (name.startswith("test_") or name.endswith("_test.py"))):
             continue
         try:
-            body = ast.parse(data).body
+            body = parse(data).body
         except (SyntaxError, ValueError):
             continue
         for node in body:

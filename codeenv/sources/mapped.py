@@ -16,6 +16,7 @@ from codeenv.graders import Grader
 from codeenv.sources.directory import describe
 from codeenv.sources.jsonl import files_of
 from codeenv.sources.rows import Row, RowFault, identifier, text_of
+from codeenv.syntax import parse
 from codeenv.task import Answer, Task
 
 FILE = "solution.py"
@@ -217,12 +218,12 @@ def _asserts(value: object, entry: str, column: str) -> str:
         if not isinstance(statement, str):
             raise RowFault(f"{column}: must be texts, not {type(statement).__name__}")
         try:
-            body = ast.parse(statement).body
+            body = parse(statement).body
         except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
             raise RowFault(f"{column}: statement {number} does not parse: {type(error).__name__}") from error
         if not body:
             raise RowFault(f"{column}: statement {number} is empty")
-        test = ast.parse(f"def test_{number}(): pass").body[0]
+        test = parse(f"def test_{number}(): pass").body[0]
         assert isinstance(test, ast.FunctionDef)
         test.body = body
         tests.append(f"{ast.unparse(test)}\n")

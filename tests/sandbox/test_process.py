@@ -32,8 +32,8 @@ async def everything(process) -> bytes:
 
 
 async def gone(argument: str) -> bool:
-    """Whether no process with that argument is left: two looks see none, as one that is just being exchanged for another
-    has no arguments that could be seen."""
+    """Whether no process with that argument is left: two looks see none, as one that is just being exchanged for
+    another has no arguments that could be seen."""
     with anyio.move_on_after(5):
         looks = 0
         while looks < 2:

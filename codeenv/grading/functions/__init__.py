@@ -23,6 +23,7 @@ from codeenv.grading.report import Report
 from codeenv.grading.together import together
 from codeenv.sandbox.api import Sandbox, SandboxError
 from codeenv.sandbox.archive import Archive
+from codeenv.syntax import parse
 from codeenv.task import Task
 
 
@@ -96,7 +97,7 @@ def asked_for(task: Task) -> dict[str, tuple[str, ...]]:
     bases: dict[str, set[str]] = {}
     for path, data in [*task.files.items(), *(task.solution or {}).items()]:
         try:
-            tree = ast.parse(data) if path.endswith(".py") else None
+            tree = parse(data) if path.endswith(".py") else None
         except (SyntaxError, ValueError):
             continue
         for node in ast.walk(tree) if tree else ():
@@ -126,7 +127,7 @@ def needs_pytest(task: Task) -> bool:
         if path.rpartition("/")[2] == "conftest.py":
             return True
         try:
-            tree = ast.parse(data)
+            tree = parse(data)
         except (SyntaxError, ValueError):  # a newer Python's: pytest knows how to say so
             return True
         for node in ast.walk(tree):

@@ -17,6 +17,7 @@ from functools import partial
 
 from codeenv.graders import FunctionsGrader, PytestGrader
 from codeenv.sources.rows import Hub, PublicSet, Row, RowFault, identifier, text_of
+from codeenv.syntax import parse
 from codeenv.task import Answer, Task
 
 FILE = "solution.py"
@@ -94,7 +95,7 @@ def _libraries(row: Row) -> list[str]:
 
 def _tree(code: str, column: str) -> ast.Module:
     try:
-        return ast.parse(code)
+        return parse(code)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise RowFault(f"{column}: is no Python") from error
 

@@ -3,7 +3,6 @@ the `functions` grader."""
 
 from __future__ import annotations
 
-import ast
 import json
 import re
 import warnings
@@ -15,6 +14,7 @@ from codeenv.graders import FunctionsGrader
 from codeenv.sources.rows import RowFault
 from codeenv.sources.sets.cases import FILE, Problem
 from codeenv.sources.sets.columns import INT_DIGITS, clean, first_python
+from codeenv.syntax import parse
 from codeenv.task import Answer, Task
 
 STARS = (
@@ -139,7 +139,7 @@ def begun(code: str) -> str:
     for whole in (code, f"{code.rstrip()}\n{indent}{UNFINISHED}"):
         try:
             with warnings.catch_warnings(action="ignore"):
-                ast.parse(whole)
+                parse(whole)
         except (SyntaxError, ValueError, MemoryError):
             continue
         return whole

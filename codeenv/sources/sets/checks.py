@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, cast
 
 from codeenv.sources.rows import Row, RowFault
+from codeenv.syntax import parse
 
 FILE = "solution.py"
 """The one file of a workspace that asks for a function."""
@@ -22,7 +23,7 @@ def parsed(source: str, column: str) -> ast.Module:
     if len(source) > LIMIT:
         raise RowFault(f"{column}: {len(source)} characters of code, more than {LIMIT}")
     try:
-        return ast.parse(source)
+        return parse(source)
     except SyntaxError as error:
         raise RowFault(f"{column}: no Python at line {error.lineno}: {error.msg}") from error
     except (ValueError, RecursionError, MemoryError) as error:
@@ -126,7 +127,7 @@ def test_file(head: Sequence[ast.stmt], tests: Iterable[Sequence[ast.stmt]], fun
     says which call of `function`, whose name is `called` there, was not as it should be; never what it should be."""
     lines = [ast.unparse(statement) for statement in head]
     for number, body in enumerate(tests, 1):
-        made = ast.parse(f"def test_{number}():\n    pass").body[0]
+        made = parse(f"def test_{number}():\n    pass").body[0]
         assert isinstance(made, ast.FunctionDef)
         made.body = [_telling(statement, function, called) for statement in body]
         lines.append("\n\n" + ast.unparse(ast.fix_missing_locations(made)))

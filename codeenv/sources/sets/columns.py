@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, cast
 
 from codeenv.sources.rows import Row, RowFault
+from codeenv.syntax import parse
 
 INT_DIGITS = 4300
 """What CPython turns into an int at most: more takes time that grows with the square."""
@@ -84,7 +85,7 @@ def first_python(solutions: Iterable[str]) -> str | None:
     for text in solutions:
         try:
             with warnings.catch_warnings(action="ignore"):
-                body = ast.parse(text).body
+                body = parse(text).body
         except (ValueError, SyntaxError, MemoryError, RecursionError):
             continue
         if body:

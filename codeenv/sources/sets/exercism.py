@@ -15,6 +15,7 @@ from typing import Any, cast
 
 from codeenv.graders import FunctionsGrader, PytestGrader
 from codeenv.sources.rows import PublicSet, Row, RowFault, identifier
+from codeenv.syntax import parse
 from codeenv.task import Answer, Task
 
 CONFIG = Path(".meta") / "config.json"
@@ -108,7 +109,7 @@ def _reference(folder: Path, listed: Mapping[str, Any], work: Sequence[str]) -> 
 def _only_definition(stub: bytes) -> str:
     """The one function or class that a stub defines; empty when there are none or several."""
     try:
-        body = ast.parse(stub).body
+        body = parse(stub).body
     except (SyntaxError, ValueError):
         return ""
     names = [node.name for node in body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)]

@@ -17,6 +17,7 @@ from typing import Any, cast
 
 from codeenv.graders import FunctionsGrader
 from codeenv.sources.rows import PublicSet, Row, RowFault, identifier, text_of
+from codeenv.syntax import parse
 from codeenv.task import Answer, Task
 
 FILE = "solution.py"
@@ -81,7 +82,7 @@ def to_task(row: Row) -> Task:
 
 def _class_of(stub: str) -> str:
     try:
-        names = [node.name for node in ast.parse(stub).body if isinstance(node, ast.ClassDef)]
+        names = [node.name for node in parse(stub).body if isinstance(node, ast.ClassDef)]
     except (SyntaxError, ValueError) as error:
         raise RowFault("stub: is no Python") from error
     if len(names) != 1:

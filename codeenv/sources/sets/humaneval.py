@@ -14,6 +14,7 @@ from codeenv.sources.rows import Hub, PublicSet, Row, RowFault, identifier, text
 from codeenv.sources.sets.checks import FILE, TEST_FILE, binding, free, list_of, parsed, pieces, test_file, used
 from codeenv.sources.sets.plus import GRADER as PLUS_GRADER
 from codeenv.sources.sets.plus import case_tests, plus_tests
+from codeenv.syntax import parse
 from codeenv.task import Answer, Task
 
 GRADER = FunctionsGrader(timeout=15, call_timeout=5)
@@ -62,7 +63,7 @@ def to_plus_task(row: Row) -> Task:
         head = "from reference import poly" if is_zero else f"from reference import {entry} as ref_func"
         judge = f"abs(poly(*inp, out)) <= {tolerance!r}" if is_zero else f"agree(out, exp, {tolerance!r})"
         files = {"reference.py": reference_of(row).encode("utf-8", "surrogatepass")}
-        tests = case_tests(entry, repr(inputs), "None" if is_zero else None, ast.parse(head).body, judge, **files)
+        tests = case_tests(entry, repr(inputs), "None" if is_zero else None, parse(head).body, judge, **files)
     return function_task(row, tests, PLUS_GRADER, "HumanEval+")
 
 
@@ -91,7 +92,7 @@ def hidden_tests(row: Row) -> bytes:
     given = binding(parsed(reference_of(row), "prompt"), free([*others, *check.body]) - {entry, candidate})
     names = {candidate: f"{entry} as {candidate}", entry: entry}
     needed = [text for name, text in names.items() if name in used([*others, *check.body])]
-    imported = ast.parse(f"from {FILE.removesuffix('.py')} import {', '.join(needed or [entry])}").body
+    imported = parse(f"from {FILE.removesuffix('.py')} import {', '.join(needed or [entry])}").body
     return test_file([*given, *imported, *others], tests, entry, candidate)
 
 

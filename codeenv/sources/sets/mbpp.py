@@ -10,6 +10,7 @@ from codeenv.sources.rows import Hub, PublicSet, Row, RowFault, text_of
 from codeenv.sources.sets.checks import FILE, TEST_FILE, binding, bound_at_top, free, list_of, parsed, test_file, used
 from codeenv.sources.sets.plus import GRADER as PLUS_GRADER
 from codeenv.sources.sets.plus import plus_tests
+from codeenv.syntax import parse
 from codeenv.task import Answer, Task
 
 GRADER = FunctionsGrader(timeout=15, call_timeout=5)
@@ -29,7 +30,7 @@ def to_task(row: Row) -> Task:
     # What only the reference imports, and the tests use: the set's own judge runs them in one namespace.
     given = [part for part in binding(code, needed - here) if _is_import(part)]
     names = needed & here | {entry}
-    imported = ast.parse(f"from {FILE.removesuffix('.py')} import {', '.join(sorted(names))}").body
+    imported = parse(f"from {FILE.removesuffix('.py')} import {', '.join(sorted(names))}").body
     tests = test_file([*given, *imported, *setup.body], asserts, entry, entry)
     return _task(row, {TEST_FILE: tests}, GRADER, "MBPP", names)
 
