@@ -69,7 +69,8 @@ def load_environment(
     :param columns: what of a task is in which column; :param kind: what the tests are; :param grader: settings of the
         grader: for rows of any schema.
     :param strict: whether one bad row is an error, or is named in the log and left out.
-    :param field_limit_mb: MiB of one column; a row with a larger one is bad. By default 32.
+    :param field_limit_mb: MiB of one column; a row with a larger one is bad. By default what the set says:
+        mostly 32.
     :param eval_dataset: what evaluations are over, in any form of `dataset`; :param eval_split: its split, or the one
         of `dataset` that evaluations are over.
 

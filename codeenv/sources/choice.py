@@ -11,7 +11,6 @@ from pydantic import Field, ValidationError, field_validator
 from codeenv.graders import Strict
 from codeenv.sources.directory import describe
 from codeenv.sources.filters import Filter
-from codeenv.sources.pool import FIELD_LIMIT_MB
 
 
 class Choice(Strict):
@@ -43,8 +42,8 @@ class Choice(Strict):
     """Among several datasets: this one's part of the tasks."""
     strict: bool | None = None
     """Whether one bad row is an error; None: where the tasks are a user's own (a directory, JSONL of tasks), it is."""
-    field_limit_mb: float = Field(default=FIELD_LIMIT_MB, gt=0)
-    """MiB of one column: a row with a larger one is bad."""
+    field_limit_mb: float | None = Field(default=None, gt=0)
+    """MiB of one column: a row with a larger one is bad. None: what the set says."""
 
     @field_validator("dataset", mode="before")
     @classmethod

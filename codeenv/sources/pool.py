@@ -19,12 +19,10 @@ from typing import Any, Protocol, cast
 from pydantic import ValidationError
 
 from codeenv.sources.directory import describe
-from codeenv.sources.rows import Row, RowFault
+from codeenv.sources.rows import FIELD_LIMIT_MB, Row, RowFault
 from codeenv.task import Task
 
 MiB = 1024 * 1024
-FIELD_LIMIT_MB = 32
-"""MiB of one column of a row, as it is stored: what is larger is a bad row."""
 NAMES = ("task_id", "id", "question_id", "problem_id", "name")
 """Columns by which sets name their rows."""
 DIGEST = 16  # bytes

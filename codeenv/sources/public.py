@@ -11,7 +11,7 @@ from codeenv.sources.choice import Choice
 from codeenv.sources.hub import read_hub, read_parquet
 from codeenv.sources.mapped import mapping
 from codeenv.sources.pool import JsonlRows, ListRows, Pool, RowPool, Rows
-from codeenv.sources.rows import Hub, PublicSet, Row
+from codeenv.sources.rows import FIELD_LIMIT_MB, Hub, PublicSet, Row
 from codeenv.sources.sets import public_sets
 from codeenv.task import Task
 
@@ -75,8 +75,9 @@ def public_pool(named: Named, choice: Choice) -> Pool:
     if named.file and chosen.read is not None:
         _no_split(choice, named.file)
         rows = ListRows(list(chosen.read(Path(named.file).expanduser())))
-        return _pool(choice, rows, chosen.to_task, by_content=True)
-    return _pool(choice, _file_rows(named.file, choice) if named.file else _rows(named, choice.split), chosen.to_task)
+        return _pool(choice, rows, chosen.to_task, chosen.field_limit_mb, by_content=True)
+    rows = _file_rows(named.file, choice) if named.file else _rows(named, choice.split)
+    return _pool(choice, rows, chosen.to_task, chosen.field_limit_mb)
 
 
 def hub_pool(choice: Choice) -> Pool:
@@ -99,8 +100,15 @@ def file_pool(choice: Choice, path: Path) -> Pool:
     return _pool(choice, _file_rows(str(path), choice), mapping(choice.columns, choice.kind, choice.grader))
 
 
-def _pool(choice: Choice, rows: Rows, to_task: Callable[[Row], Task], *, by_content: bool = False) -> Pool:
-    return RowPool(choice.dataset, rows, to_task, limit=choice.field_limit_mb, by_content=by_content)
+def _pool(
+    choice: Choice,
+    rows: Rows,
+    to_task: Callable[[Row], Task],
+    limit: float = FIELD_LIMIT_MB,
+    *,
+    by_content: bool = False,
+) -> Pool:
+    return RowPool(choice.dataset, rows, to_task, limit=choice.field_limit_mb or limit, by_content=by_content)
 
 
 def _rows(named: Named, split: str) -> Rows:

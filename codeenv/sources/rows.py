@@ -11,6 +11,8 @@ from typing import Any
 from codeenv.task import Task
 
 Row = Mapping[str, Any]
+FIELD_LIMIT_MB = 32.0
+"""MiB of one column of a row, as it is stored: what is larger is a bad row."""
 
 
 class RowFault(ValueError):
@@ -45,6 +47,8 @@ class PublicSet:
     """Our `train` and `eval` -> the set's own split."""
     package: Callable[[], Iterable[Row] | None] | None = None
     """Rows that an installed package brings, which needs no network; None when it is not installed."""
+    field_limit_mb: float = FIELD_LIMIT_MB
+    """MiB of one column; a row with a larger one is bad, unless the user says another limit."""
     read: Callable[[Path], Iterable[Row]] | None = None
     """The rows of what stands behind `NAME:`, where that is no JSONL file but a directory in the set's own form."""
 

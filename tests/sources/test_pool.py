@@ -166,3 +166,12 @@ def test_rows_that_name_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(public, "public_sets", lambda: {"kept": replace(kept, package=None)})
     with pytest.raises(FileNotFoundError, match="kept: say where it is: kept:DIRECTORY"):
         open_tasks("kept")
+
+
+def test_a_set_may_have_larger_columns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = write_rows(tmp_path / "rows.jsonl", [humaneval_row(1, notes="x" * 40 * 1024 * 1024)])
+    known = replace(public_sets()["humaneval"], field_limit_mb=50)
+    monkeypatch.setattr(public, "public_sets", lambda: {"humaneval": known})
+    assert [task.id for task in load_tasks(f"humaneval:{path}")] == ["Own/1"]
+    with pytest.raises(TaskError, match="notes: 40 MiB, more than the limit of 8"):
+        load_tasks(f"humaneval:{path}", field_limit_mb=8)

@@ -70,7 +70,7 @@ SETS = (
         title="TACO",
         licence="Apache-2.0",
         to_task=taco,
-        hub=Hub("BAAI/TACO", "", files=("ALL/{split}-*",)),
+        hub=Hub("BAAI/TACO", "d593ed0a2becbbc952230bb89be09189bf1056dc", files=("ALL/{split}-*",)),
         splits={"train": "train", "eval": "test"},
     ),
 )

@@ -132,7 +132,7 @@ def _is_plain(test: ast.Module, entry: str) -> bool:
 
 
 SPLITS = {"eval": "v0.1.4"}
-FULL = Hub("bigcode/bigcodebench", "")
+FULL = Hub("bigcode/bigcodebench", "b74c0d0bf70d2c0bc459be537895cca163007f1a")
 HARD = Hub("bigcode/bigcodebench-hard", "298d2cc7b96612e15e47313c3603ee124cee0c1f")
 INSTRUCT: Callable[[Row], Task] = partial(to_task, instruct=True)
 

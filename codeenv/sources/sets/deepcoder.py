@@ -45,7 +45,7 @@ SETS = tuple(
         title=f"DeepCoder, {part}",
         licence="MIT",
         to_task=partial(to_task, part=part),
-        hub=Hub("agentica-org/DeepCoder-Preview-Dataset", "", config=part),
+        hub=Hub("agentica-org/DeepCoder-Preview-Dataset", "177913a7bd43791646ef6a43645caa3c871ab3db", config=part),
         splits=splits,
     )
     for part, splits in SPLITS.items()

@@ -105,5 +105,6 @@ SETS = (
             "livecodebench/code_generation_lite", "0fe84c3912ea0c4d4a78037083943e8f0c4dd505", files=("test*.jsonl",)
         ),
         splits={"eval": "test"},
+        field_limit_mb=256,  # of what is packed and in base64
     ),
 )

@@ -60,7 +60,7 @@ SETS = (
         title="PrimeIntellect, verifiable coding problems in Python, as open-r1 keeps them",
         licence="not stated",
         to_task=to_task,
-        hub=Hub("open-r1/verifiable-coding-problems-python", ""),
+        hub=Hub("open-r1/verifiable-coding-problems-python", "db558678436c3c1275212172746e1dd67a990059"),
         splits={"train": "train"},
     ),
 )
