@@ -193,7 +193,7 @@ def test_validate_tells_infra_from_bad_tasks(dataset: Path) -> None:
     code = (
         "import codeenv.validate, codeenv.cli\n"
         "from codeenv.sandbox.api import SandboxError\n"
-        "async def grade(*_): raise SandboxError('no room', stage='create')\n"
+        "async def grade(*_, **__): raise SandboxError('no room', stage='create')\n"
         "codeenv.validate.grade = grade\n"
         f"codeenv.cli.app(['validate', {str(dataset)!r}])"
     )
