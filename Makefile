@@ -24,7 +24,7 @@ demo: $(READY)
 	$(BIN)/codeenv eval starter --policy oracle --policy wrong -n 6 -r 1
 
 test: $(READY)
-	$(BIN)/python -m pytest -n 4 --dist loadfile -m "not alone and not live"
+	$(BIN)/python -m pytest -n 3 --dist loadfile -m "not alone and not live"
 	$(BIN)/python -m pytest -m alone
 
 lint: $(READY)

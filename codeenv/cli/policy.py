@@ -52,6 +52,7 @@ async def _serve(
 ) -> None:
     import json
     import shlex
+    import signal
 
     import anyio
 
@@ -64,4 +65,6 @@ async def _serve(
         flags = f"-m {shlex.quote(name)} -b {server.base_url} -k CODEENV_KEY -n {len(tasks)} -r 1 -a {arguments}"
         out.print(f"CODEENV_KEY=none vf-eval codeenv {flags}", markup=False, soft_wrap=True)
         out.file.flush()
-        await anyio.sleep_forever()
+        # Also in a shell's background, where an interrupt is ignored unless it is asked for.
+        with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+            await anext(signals)
