@@ -31,6 +31,7 @@ from codeenv.episode import Episode, EpisodeSettings, system_message, task_messa
 from codeenv.grading import box_spec
 from codeenv.grading.verdict import Outcome, Verdict
 from codeenv.prompts import Prompts
+from codeenv.record import Recordings, Said
 from codeenv.rubric import CodeRubric
 from codeenv.sandbox.api import Sandbox, SandboxError, SandboxProvider, SandboxSpec
 from codeenv.sources import Entry, Tasks, TasksById
@@ -65,12 +66,14 @@ class CodeEnv(vf.MultiTurnEnv):
         system_prompt: str | None = None,
         partial_credit: float = 0.0,
         eval_tasks: Sequence[Task] | None = None,
+        record: Recordings | None = None,
         **kwargs: Any,
     ) -> None:
         self.provider = provider
         self.settings = settings
         self.spec = spec
         self.prompts = prompts
+        self.record = record
         self._episodes: dict[str, Episode] = {}
         isolated = provider.capabilities.isolation != "none"
 
@@ -151,7 +154,16 @@ class CodeEnv(vf.MultiTurnEnv):
         async with _only_vf_errors():
             task = await self._task(state)
             state["task_id"] = task.id
-            episode = await Episode.open(task, self.provider, self.settings, spec=self.spec, prompts=self.prompts)
+            episode = await Episode.open(
+                task,
+                self.provider,
+                self.settings,
+                spec=self.spec,
+                prompts=self.prompts,
+                record=self.record,
+                prompt=[{"role": said.role, "content": _text(said.content)} for said in state.get("prompt") or ()],
+                labels=_labels(state),
+            )
             self._episodes[state["trajectory_id"]] = episode
         return state
 
@@ -176,20 +188,20 @@ class CodeEnv(vf.MultiTurnEnv):
         """Run the last message's actions and answer each. The last answer of an episode is its final response."""
         async with _only_vf_errors():
             episode = self._episodes[state["trajectory_id"]]
-            answers = await self._answers(episode, messages[-1])
+            answers = await self._answers(episode, messages[-1], _said(state))
         if episode.over:
             state["final_env_response"] = answers
         return answers
 
-    async def _answers(self, episode: Episode, message: Any) -> vf.Messages:
+    async def _answers(self, episode: Episode, message: Any, said: Said) -> vf.Messages:
         if self.settings.protocol == "answer":
-            await episode.step(_text(message.get("content")))
+            await episode.step(said.text, said=said)
             return []
         if self.settings.protocol == "text":
-            observation = await episode.step(_text(message.get("content")))
+            observation = await episode.step(said.text, said=said)
             return [vf.UserMessage(content=observation.text)]
         calls = [ToolCall(call.name, call.arguments, call.id) for call in message.get("tool_calls") or []]
-        observations: list[Observation] = await episode.turn(calls)
+        observations: list[Observation] = await episode.turn(calls, said=said)
         if not calls:
             return [vf.UserMessage(content=observations[0].text)]
         return [
@@ -205,6 +217,8 @@ class CodeEnv(vf.MultiTurnEnv):
         try:
             if error is not None or episode is None:
                 state["outcome"] = _outcome_of(error)
+                if episode is not None and isinstance(error, BaseException):
+                    episode.abandon(state["outcome"], error)
             elif _cancelled():
                 state["outcome"] = "infra"  # nobody will read it: only the box matters now
             else:
@@ -219,7 +233,7 @@ class CodeEnv(vf.MultiTurnEnv):
             async with _only_vf_errors():
                 if not episode.over and self.settings.protocol == "answer" and state["trajectory"]:
                     # A limit of the framework's kept the message from us, which is there and is the answer.
-                    await self._answers(episode, state["trajectory"][-1]["completion"][-1])
+                    await self._answers(episode, state["trajectory"][-1]["completion"][-1], _said(state))
                 if not episode.over:
                     episode.stop()
                 verdict = await episode.finish()
@@ -237,6 +251,26 @@ class CodeEnv(vf.MultiTurnEnv):
     async def close_episodes(self) -> None:
         while self._episodes:
             await self._episodes.popitem()[1].close()
+
+
+def _said(state: vf.State) -> Said:
+    """The last message, with what its response tells of tokens."""
+    step = state["trajectory"][-1] if state.get("trajectory") else {}
+    completion = step.get("completion") or [{}]
+    message, usage = completion[-1], getattr(step.get("response"), "usage", None)
+    return Said(
+        text=_text(message.get("content")),
+        reasoning=message.get("reasoning_content") or "",
+        prompt_tokens=getattr(usage, "prompt_tokens", None),
+        completion_tokens=getattr(usage, "completion_tokens", None),
+    )
+
+
+def _labels(state: vf.State) -> dict[str, Any]:
+    """By which a recording is found again in verifiers' results."""
+    found = {"policy": state.get("model"), "example_id": state.get("example_id")}
+    found["trajectory_id"] = state.get("trajectory_id")
+    return {key: value for key, value in found.items() if value is not None}
 
 
 def _outcome_of(error: object) -> Outcome:

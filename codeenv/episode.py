@@ -12,9 +12,10 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Literal
 
 import anyio
@@ -26,6 +27,10 @@ from codeenv.grading import GRADING_RESERVE, box_spec, grade, workspace_of
 from codeenv.grading.verdict import Outcome, Verdict
 from codeenv.observation import TokenCounter
 from codeenv.prompts import Prompts, default_prompts
+from codeenv.record.folder import Recordings
+from codeenv.record.recorder import Recorder
+from codeenv.record.schema import Fork, Said
+from codeenv.rendering import Source, rendered
 from codeenv.sandbox.api import ExportTooLarge, Sandbox, SandboxError, SandboxExpired, SandboxProvider, SandboxSpec
 from codeenv.sandbox.archive import Archive
 from codeenv.sandbox.metered import Metered
@@ -34,7 +39,7 @@ from codeenv.task import Task
 from codeenv.text_protocol import parse
 from codeenv.tools import Observation, Toolbox, ToolCall
 
-__all__ = ["Action", "Episode", "EpisodeSettings", "Over", "Tally", "counter", "system_message", "task_message"]
+__all__ = ["Action", "Episode", "EpisodeSettings", "Over", "Said", "Tally", "counter", "system_message", "task_message"]
 
 Action = ToolCall | str
 """A tool call; in the text protocol, a message with fenced blocks; in the answer protocol, the message."""
@@ -76,6 +81,7 @@ class Episode:
         sandbox: Sandbox | None,
         prompts: Prompts,
         create_seconds: float,
+        recorder: Recorder | None = None,
     ) -> None:
         self.task = task
         self.settings = settings
@@ -89,7 +95,10 @@ class Episode:
         self._prompts = prompts
         self._idle = 0
         self._answer: str | NoAnswer | None = None
-        self._fault: SandboxError | None = None
+        self._fault: BaseException | None = None
+        self._abandoned: Outcome | None = None
+        self._finishing = False
+        self._recorder = recorder
         self._command_timeout = task.limits.command_timeout or settings.command_timeout
         reserve = min(task.grader.timeout + GRADING_RESERVE, settings.ttl_seconds / 2)
         self._deadline = time.monotonic() - create_seconds + settings.ttl_seconds - reserve
@@ -123,18 +132,21 @@ class Episode:
         *,
         spec: SandboxSpec | None = None,
         prompts: Prompts | None = None,
+        record: Recordings | str | Path | None = None,
         **settings: Any,
     ) -> AsyncGenerator[Episode]:
         """An episode for the length of an `async with`; its box is gone afterwards, whatever happened.
 
         `settings` are the fields of `EpisodeSettings`; with one turn and no `protocol`, that is `answer` where the task
-        can be answered so. `spec`: what the boxes are like where the task does not say.
+        can be answered so. `spec`: what the boxes are like where the task does not say. `record`: a folder in which the
+        episode leaves its recording (docs/recordings.md).
 
         :raises SandboxError: the box could not be made. :raises ValueError: a setting is not valid, or not for this
             task.
         """
         settings["protocol"] = protocol_for(settings.get("protocol"), settings.get("max_turns", 0), [task])
-        episode = await cls.open(task, provider, EpisodeSettings(**settings), spec=spec, prompts=prompts)
+        folder = record if record is None or isinstance(record, Recordings) else Recordings(record)
+        episode = await cls.open(task, provider, EpisodeSettings(**settings), spec=spec, prompts=prompts, record=folder)
         try:
             yield episode
         finally:
@@ -149,24 +161,41 @@ class Episode:
         *,
         spec: SandboxSpec | None = None,
         prompts: Prompts | None = None,
+        record: Recordings | None = None,
+        prompt: Sequence[Mapping[str, Any]] | None = None,
+        labels: Mapping[str, Any] | None = None,
+        fork: Fork | None = None,
     ) -> Episode:
-        """An episode that the caller must `close()`."""
+        """An episode that the caller must `close()`.
+
+        :param prompt: the messages before its first turn, for the recording, where they are not those of
+            `system_message` and `task_message`. :param labels: what the caller calls it, for the recording too; of
+            these, `policy` is the policy's name.
+        """
         started = time.monotonic()
         box = box_spec(task, spec).model_copy(update={"ttl_seconds": settings.ttl_seconds})
-        if protocol_for(settings.protocol, settings.max_turns, [task]) == "answer":
-            return cls(task, provider, settings, box, None, prompts or default_prompts(), 0.0)
-        sandbox = await provider.open(box)
+        single = protocol_for(settings.protocol, settings.max_turns, [task]) == "answer"
+        recorder = None
+        if record is not None:
+            recorder = Recorder(record, task, settings, labels=labels or {}, fork=fork)
+            await recorder.open(provider.name, box)
         try:
-            try:
-                await sandbox.import_(workspace_of(task))
-            except OSError as error:
-                text = f"the task's files do not fit the box: {error}"
-                raise SandboxError(text, stage="create", seconds=time.monotonic() - started) from error
-            seconds = time.monotonic() - started
-            return cls(task, provider, settings, box, sandbox, prompts or default_prompts(), seconds)
-        except BaseException:
-            await sandbox.close()
+            sandbox = None if single else await _box(task, provider, box)
+        except BaseException as error:
+            if recorder is not None:
+                with anyio.CancelScope(shield=True):
+                    await recorder.end(outcome=_outcome_of(error), over="", verdict=None, error=error, tally={})
             raise
+        seconds = time.monotonic() - started if sandbox else 0.0
+        episode = cls(task, provider, settings, box, sandbox, prompts or default_prompts(), seconds, recorder)
+        if recorder is not None:
+            try:
+                told = prompt if prompt is not None else episode.prompt()
+                await recorder.start(seconds, episode._workdir, told)
+            except BaseException:
+                await episode.close()
+                raise
+        return episode
 
     # --- what the policy is told ---------------------------------------------------------------------------
 
@@ -181,23 +210,29 @@ class Episode:
     def task_message(self) -> str:
         return task_message(self.task, self._prompts, self._workdir, self.settings.protocol)
 
+    def prompt(self) -> list[dict[str, str]]:
+        """The messages before the first turn."""
+        told = [("system", self.system_message()), ("user", self.task_message())]
+        return [{"role": role, "content": text} for role, text in told if text]
+
     @property
     def _workdir(self) -> str:
         return self._sandbox.workdir if self._sandbox else self._spec.workdir
 
     # --- turns ----------------------------------------------------------------------------------------------
 
-    async def step(self, action: Action) -> Observation:
+    async def step(self, action: Action, *, said: Said | None = None) -> Observation:
         """Take one action, which is one turn, and see what happened. In the text protocol all blocks of the message run
         and their observations are joined; in the answer protocol the message is the answer, and ends the episode.
+        `said`: what else is known of the message, for the recording.
 
         :raises SandboxError: the box is lost. :raises RuntimeError: the episode is over.
         """
         if self.settings.protocol == "answer":
-            return await self._answered(action)
+            return await self._answered(action, said)
         if isinstance(action, ToolCall):
-            return (await self.turn([action]))[0]
-        observations = await self.turn(self.calls_in(action))
+            return (await self.turn([action], said=said))[0]
+        observations = await self.turn(self.calls_in(action), said=said or Said(text=action))
         if len(observations) == 1:
             return observations[0]
         return Observation(
@@ -211,7 +246,8 @@ class Episode:
             tokens=sum(o.tokens for o in observations),
         )
 
-    async def _answered(self, message: Action) -> Observation:
+    async def _answered(self, message: Action, said: Said | None) -> Observation:
+        began = time.monotonic()
         answer = self.task.answer
         if self.over or answer is None or not isinstance(message, str):
             raise RuntimeError(
@@ -227,13 +263,17 @@ class Episode:
             observation = Observation(f"[not judged: {error}]", "none", failed=True, valid=False, done=True)
             self.over = "no_action"
         self._count(observation)
+        if self._recorder is not None:
+            answer_call = [ToolCall(observation.tool)]
+            said = said or Said(text=message)
+            await self._recorder.turn(answer_call, [observation], said, began=began, over=self.over)
         return observation
 
     def calls_in(self, message: str) -> list[ToolCall]:
         """The calls of a message in the text protocol."""
         return [ToolCall(b.tool, b.arguments, fault=b.fault) for b in parse(message, self.settings.tools)]
 
-    async def turn(self, calls: Sequence[ToolCall]) -> list[Observation]:
+    async def turn(self, calls: Sequence[ToolCall], *, said: Said | None = None) -> list[Observation]:
         """Take one message's calls in order, one observation each; a message without calls gets one that says so.
 
         What comes after `submit` in the same message, or past 32 calls, is answered and not run.
@@ -243,19 +283,51 @@ class Episode:
         if self._toolbox is None:
             raise RuntimeError("in the protocol 'answer' there are no calls; step() takes the message")
         self.tally.turns += 1
-        if not calls:
-            return [self._idle_turn()]
-        self._idle = 0
+        began = time.monotonic()
         observations: list[Observation] = []
+        try:
+            await self._take_all(calls, self._toolbox, observations)
+        except BaseException as error:
+            await self._note(calls, observations, said, began, error)
+            raise
+        await self._note(calls, observations, said, began)
+        return observations
+
+    async def _take_all(self, calls: Sequence[ToolCall], toolbox: Toolbox, observations: list[Observation]) -> None:
+        if not calls:
+            observations.append(self._idle_turn())
+            return
+        self._idle = 0
         for number, call in enumerate(calls):
             if self.over:
                 call = ToolCall(call.name, id=call.id, fault=f"the episode is over ({self.over})")
             elif number >= CALLS_PER_TURN:
                 call = ToolCall(call.name, id=call.id, fault=f"more than {CALLS_PER_TURN} calls in one message")
-            observations.append(await self._take(call, self._toolbox))
+            observations.append(await self._take(call, toolbox))
         if not self.over and self.settings.max_turns and self.tally.turns >= self.settings.max_turns:
             self.over = "turns"
-        return observations
+
+    async def _note(
+        self,
+        calls: Sequence[ToolCall],
+        observations: Sequence[Observation],
+        said: Said | None,
+        began: float,
+        error: BaseException | None = None,
+    ) -> None:
+        if self._recorder is None or self._toolbox is None:
+            return
+        with anyio.CancelScope(shield=error is not None):
+            await self._recorder.turn(
+                calls or [ToolCall(observations[0].tool)],
+                observations,
+                said or Said(),
+                began=began,
+                sandbox=None if error else self._sandbox,
+                cwd=self._toolbox.cwd,
+                over=self.over,
+                error=f"{type(error).__name__}: {error}" if error else "",
+            )
 
     async def _take(self, call: ToolCall, toolbox: Toolbox) -> Observation:
         left = self._deadline - time.monotonic()
@@ -282,8 +354,10 @@ class Episode:
             self.over = "no_action"
         elif self.settings.max_turns and self.tally.turns >= self.settings.max_turns:
             self.over = "turns"
-        text = self._prompts.render("no_action.j2", protocol=self.settings.protocol, tool_names=self.settings.tools)
-        observation = Observation(text.strip(), "none", failed=True, valid=False, tokens=counter().count(text))
+        source = Source("no_action.j2", {"protocol": self.settings.protocol, "tool_names": self.settings.tools})
+        text = rendered(source, self._prompts, counter(), self.settings.observation_tokens)
+        tokens = counter().count(text)
+        observation = Observation(text, "none", failed=True, valid=False, tokens=tokens, source=source)
         self._count(observation)
         return observation
 
@@ -340,6 +414,7 @@ class Episode:
             raise self._fault
         started = time.monotonic()
         limited = self.over in ("turns", "time", "stopped")
+        self._finishing = True
         try:
             self.verdict = await self._judge("limit" if limited else None)
         except SandboxError as error:
@@ -347,8 +422,13 @@ class Episode:
             raise
         finally:
             self.tally.grade_seconds += time.monotonic() - started
+            self._finishing = False
             await self.close()
         return self.verdict
+
+    def abandon(self, outcome: Outcome, error: BaseException) -> None:
+        """There will be no verdict, and why: for the recording of an episode that is now closed."""
+        self._abandoned, self._fault = outcome, self._fault or error
 
     async def _judge(self, outcome: Outcome | None) -> Verdict:
         if self._sandbox is None:
@@ -366,6 +446,7 @@ class Episode:
             return Verdict(outcome=outcome or "failed", reason=_unreadable(error))
         finally:
             await self.close()
+        await self._note_left(left)
         verdict = await self._graded(left)
         return verdict.model_copy(
             update={"outcome": outcome or verdict.outcome, "reason": verdict.reason or self._why(outcome)}
@@ -376,9 +457,13 @@ class Episode:
             return Verdict(outcome=outcome or "failed", reason=str(self._answer or "there was no answer"))
         start, path = workspace_of(self.task), self.task.answer.path
         mode = 0o755 if path in self.task.executable else 0o644
-        return await self._graded(
-            start.overlay(Archive.of({path: self._answer.encode("utf-8", "replace")}, {path: mode}))
-        )
+        left = start.overlay(Archive.of({path: self._answer.encode("utf-8", "replace")}, {path: mode}))
+        await self._note_left(left)
+        return await self._graded(left)
+
+    async def _note_left(self, left: Archive) -> None:
+        if self._recorder is not None:
+            await self._recorder.left(left)
 
     def _why(self, outcome: Outcome | None) -> str:
         reasons = {"turns": f"all {self.settings.max_turns} turns were used", "time": "the episode's time ran out"}
@@ -386,16 +471,45 @@ class Episode:
 
     async def close(self) -> None:
         """Destroy the box. Idempotent, never raises."""
-        self.over = self.over or "stopped"
+        was, self.over = self.over, self.over or "stopped"
         if self._sandbox is not None:
             with anyio.CancelScope(shield=True):
                 await self._sandbox.close()
         born, self._born = self._born, None
         if born is not None:
             self._lived(time.monotonic() - born)
+        if self._recorder is not None and not self._finishing:
+            with anyio.CancelScope(shield=True):
+                await self._recorder.end(
+                    outcome=self.verdict.outcome if self.verdict else self._abandoned or _outcome_of(self._fault),
+                    over=was,
+                    verdict=self.verdict,
+                    error=self._fault,
+                    tally={**vars(self.tally), "calls": dict(self.tally.calls)},
+                )
 
     def _lived(self, seconds: float) -> None:
         self.tally.box_seconds += seconds
+
+
+async def _box(task: Task, provider: SandboxProvider, spec: SandboxSpec) -> Sandbox:
+    """A box with the task's files."""
+    started = time.monotonic()
+    sandbox = await provider.open(spec)
+    try:
+        await sandbox.import_(workspace_of(task))
+    except OSError as error:
+        await sandbox.close()
+        text = f"the task's files do not fit the box: {error}"
+        raise SandboxError(text, stage="create", seconds=time.monotonic() - started) from error
+    except BaseException:
+        await sandbox.close()
+        raise
+    return sandbox
+
+
+def _outcome_of(error: BaseException | None) -> Outcome | None:
+    return "infra" if isinstance(error, SandboxError) else None
 
 
 def _unreadable(error: Exception) -> str:

@@ -10,6 +10,7 @@ from typing import Any
 from codeenv.env import CodeEnv
 from codeenv.episode import EpisodeSettings, counter
 from codeenv.prompts import Prompts
+from codeenv.record import Recordings
 from codeenv.sandbox import get_provider, public_settings
 from codeenv.sandbox.api import SandboxSpec
 from codeenv.settings import protocol_for
@@ -51,6 +52,7 @@ def load_environment(
     image: str | None = None,
     packages: Sequence[str] = (),
     partial_credit: float = 0.0,
+    record: str | Path | None = None,
     **unknown: Any,
 ) -> CodeEnv:
     """Make the environment; every fault of an argument, a task or the host is raised here, before any rollout.
@@ -93,6 +95,7 @@ def load_environment(
     :param python: the boxes' Python; :param image: their image, for sandboxes that have images; :param packages: Python
         packages in every box. Where a task has its own, that counts.
     :param partial_credit: this times the fraction of tests passed is added to the reward.
+    :param record: a folder, made if it is not there, in which each episode leaves a recording (docs/recordings.md).
     :raises ValueError: an argument is not valid (`TaskError`: a task, `UnsupportedSpec`: a demand on the sandbox); the
         message names it and what is valid.
     :raises FileNotFoundError: there is no such dataset or prompts directory.
@@ -145,8 +148,20 @@ def load_environment(
         system_prompt=system_prompt,
         partial_credit=partial_credit,
         eval_tasks=held_out,
+        record=Recordings(record, source=_source(dataset, own, eval_dataset, eval_split)) if record else None,
         env_id="codeenv",
     )
     for each in made.specs:
         provider.check(each)
     return made
+
+
+def _source(dataset: Any, own: Mapping[str, Any], eval_dataset: Any, eval_split: str) -> Any:
+    """Where the tasks come from, for recordings: what is enough to open them again, a mere name where it is."""
+    given = {**own, "eval_dataset": eval_dataset, "eval_split": eval_split}
+    given = {key: _plain(value) for key, value in given.items() if value not in (None, "", ())}
+    return {"dataset": _plain(dataset), **given} if given else _plain(dataset)
+
+
+def _plain(value: Any) -> Any:
+    return str(value) if isinstance(value, Path) else value

@@ -9,8 +9,7 @@ import errno
 import re
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass, field, replace
 
 from codeenv.calls import (
     TOOLS,
@@ -27,8 +26,9 @@ from codeenv.calls import (
 )  # fmt: skip
 from codeenv.editing import EditError, replace_once
 from codeenv.grading.verdict import Verdict
-from codeenv.observation import TokenCounter, cut, render
+from codeenv.observation import TokenCounter
 from codeenv.prompts import Prompts
+from codeenv.rendering import Source, rendered
 from codeenv.sandbox.api import MiB, Sandbox
 from codeenv.shell import Shell
 
@@ -37,7 +37,6 @@ __all__ = ["TOOLS", "Observation", "ToolCall", "Toolbox", "definitions", "select
 EDIT_LIMIT = 8 * MiB
 SHOWN_FAILURES = 20  # of `run_tests`, each with the beginning of its message
 SHOWN_MESSAGE = 400
-SLACK_TOKENS = 64  # for the status line under an output that fills its own budget
 
 
 @dataclass(frozen=True)
@@ -53,6 +52,10 @@ class Observation:
     exit_code: int | None = None
     seconds: float = 0.0
     tokens: int = 0
+    source: Source | None = field(default=None, repr=False)
+    """What `text` was made of. None: it is all there is."""
+    verdict: Verdict | None = field(default=None, repr=False)
+    """Of `run_tests`, with all that the policy may not see."""
 
 
 class Toolbox:
@@ -78,6 +81,11 @@ class Toolbox:
         self._run_tests = run_tests
         self._feedback = feedback
 
+    @property
+    def cwd(self) -> str:
+        """The shell's directory."""
+        return self._shell.cwd
+
     async def call(self, call: ToolCall, *, timeout: float) -> Observation:
         """Run one call, a command for at most `timeout` seconds, and say what happened.
 
@@ -87,7 +95,8 @@ class Toolbox:
         try:
             arguments = understand(call, self._tools)
         except ValueError as error:
-            return self._finished(self._render("invalid.j2", fault=str(error)), call.name, failed=True, valid=False)
+            source = Source("invalid.j2", {"fault": str(error)})
+            return self._finished(source, call.name, failed=True, valid=False)
         try:
             match arguments:
                 case Bash():
@@ -112,21 +121,17 @@ class Toolbox:
     async def _bash(self, arguments: Bash, timeout: float) -> Observation:
         result = await self._shell.run(arguments.command, timeout=timeout)
         done = result.exec
-        output = render(
-            done.stdout, total=done.stdout_bytes, tokens=self._budget, counter=self._counter, saved_to=result.saved_to
-        )
-        text = self._render(
-            "bash.j2",
-            output=output,
-            exit_code=done.exit_code,
-            timed_out=done.timed_out,
-            timeout=f"{round(timeout, 1):g}",
-            notice=result.notice,
-        )
+        values = {
+            "exit_code": done.exit_code,
+            "timed_out": done.timed_out,
+            "timeout": f"{round(timeout, 1):g}",
+            "notice": result.notice,
+        }
+        source = Source("bash.j2", values, output=done.stdout, output_bytes=done.stdout_bytes, saved_to=result.saved_to)
         failed = done.timed_out or done.exit_code != 0
-        return self._finished(text, "bash", failed=failed, exit_code=done.exit_code)
+        return self._finished(source, "bash", failed=failed, exit_code=done.exit_code)
 
-    async def _read(self, arguments: ReadFile) -> str:
+    async def _read(self, arguments: ReadFile) -> Source | str:
         data = await self._content(arguments.path)
         if b"\0" in data:
             raise ValueError(f"{arguments.path} is a binary file of {len(data)} bytes; look at it with bash")
@@ -137,9 +142,7 @@ class Toolbox:
             if first >= len(lines) and lines:
                 return f"[the file has {len(lines)} lines]"
             text = "".join(lines[first : first + arguments.line_count if arguments.line_count else None])
-        if not text:
-            return "[the file is empty]"
-        return cut(text, self._budget, counter=self._counter, where=arguments.path)
+        return Source(text=text, where=arguments.path) if text else "[the file is empty]"
 
     async def _edit(self, arguments: EditFile) -> None:
         content = await self._content(arguments.path)
@@ -155,28 +158,29 @@ class Toolbox:
 
     def _tests(self, verdict: Verdict) -> Observation:
         failures = [test for test in verdict.tests if not test.passed]
+        # What the policy may not see is no part of what the observation is made of: that is recorded.
+        listed = failures[:SHOWN_FAILURES] if self._feedback == "messages" else []
         shown = [
             {"id": shortened(test.id, SHOWN_MESSAGE), "message": shortened(test.message, SHOWN_MESSAGE)}
-            for test in failures[:SHOWN_FAILURES]
+            for test in listed
         ]
-        text = self._render(
-            "tests.j2",
-            solved=verdict.solved,
-            passed=verdict.tests_passed,
-            total=verdict.tests_total,
-            reason=verdict.reason,
-            failures=shown,
-            more_failures=len(failures) - len(shown),
-            feedback=self._feedback,
+        values = {
+            "solved": verdict.solved,
+            "passed": verdict.tests_passed,
+            "total": verdict.tests_total,
+            "reason": verdict.reason,
+            "failures": shown,
+            "more_failures": len(failures) - len(shown),
+            "feedback": self._feedback,
+        }
+        done = self._finished(
+            Source("tests.j2", values), "run_tests", failed=not verdict.solved, exit_code=verdict.exit_code
         )
-        return self._finished(text, "run_tests", failed=not verdict.solved, exit_code=verdict.exit_code)
-
-    def _render(self, template: str, **values: Any) -> str:
-        return self._prompts.render(template, **values).strip("\n") or "[nothing]"
+        return replace(done, verdict=verdict)
 
     def _finished(
         self,
-        text: str,
+        said: Source | str,
         tool: str,
         *,
         failed: bool = False,
@@ -184,19 +188,14 @@ class Toolbox:
         done: bool = False,
         exit_code: int | None = None,
     ) -> Observation:
-        text = cut(_presentable(text), self._budget + SLACK_TOKENS, counter=self._counter)
+        source = Source(text=said) if isinstance(said, str) else said
+        text = rendered(source, self._prompts, self._counter, self._budget)
         name = tool if tool in self._tools else "unknown"
-        return Observation(text, name, failed, valid, done, exit_code, tokens=self._counter.count(text))
+        kept = None if isinstance(said, str) else said
+        return Observation(text, name, failed, valid, done, exit_code, tokens=self._counter.count(text), source=kept)
 
 
-_CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")
-
-
-def _presentable(text: str) -> str:
-    """Valid Unicode, control codes written out. `\\r` stays: an edit has to match it."""
-    text = text.encode("utf-8", "replace").decode()
-    return _CONTROLS.sub(lambda match: f"\\x{ord(match[0]):02x}", text)
 
 
 def _plain(error: Exception) -> str:

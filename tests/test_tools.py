@@ -12,8 +12,9 @@ import pytest
 
 from codeenv.calls import TOOLS, definitions, select_tools
 from codeenv.episode import CALLS_PER_TURN, counter
+from codeenv.rendering import SLACK_TOKENS
 from codeenv.sandbox.api import SandboxProvider
-from codeenv.tools import SLACK_TOKENS, Observation, ToolCall
+from codeenv.tools import Observation, ToolCall
 from tests.episodes import Player, playing, pytest_task, stdio_task
 
 pytestmark = pytest.mark.anyio

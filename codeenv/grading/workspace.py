@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from fnmatch import fnmatchcase
 
 from codeenv.sandbox.archive import Archive
@@ -14,6 +15,15 @@ CACHES = ("__pycache__", "node_modules", "*.pyc", "*.pyo", "*.egg-info", "*.dist
 def workspace_of(task: Task) -> Archive:
     """What the policy starts with."""
     return Archive.of(task.files, dict.fromkeys(task.executable, 0o755))
+
+
+def start_digest(task: Task) -> str:
+    """SHA-256 of what the policy starts with, hexadecimal."""
+    found = hashlib.sha256()
+    for entry in workspace_of(task):
+        head = f"{entry.path}\0{entry.mode:o}\0{entry.size}\0"
+        found.update(head.encode() + entry.data)
+    return found.hexdigest()
 
 
 def tests_of(task: Task) -> Archive:
@@ -30,11 +40,12 @@ def judged_workspace(task: Task, left: Archive) -> Archive:
     work = set(task.solution or ())
 
     def is_ours(path: str) -> bool:
-        return any(fnmatchcase(path, glob) for glob in task.protected) or (_is_aside(path) and path not in work)
+        return any(fnmatchcase(path, glob) for glob in task.protected) or (aside(path) and path not in work)
 
     originals = {path: entry for path, entry in workspace_of(task).entries.items() if is_ours(path)}
     return left.without({path for path in left.entries if is_ours(path)}).overlay(Archive(originals))
 
 
-def _is_aside(path: str) -> bool:
+def aside(path: str) -> bool:
+    """Whether a path is of what tools leave beside work: in a dot-directory, a cache."""
     return any(part.startswith(".") or any(fnmatchcase(part, glob) for glob in CACHES) for part in path.split("/"))

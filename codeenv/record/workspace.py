@@ -1,0 +1,196 @@
+"""What a turn changed: the workspace after it beside the workspace before it."""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from codeenv.grading.workspace import aside, judged_workspace, workspace_of
+from codeenv.record.schema import Change, Data, FileLeft, Left
+from codeenv.sandbox.api import ExportTooLarge, MiB, Sandbox, SandboxError
+from codeenv.sandbox.archive import Archive, ArchiveLimits, Entry
+from codeenv.task import Task
+
+FOLLOWED = ArchiveLimits(max_bytes=8 * MiB, max_entries=4000)
+"""A workspace over these is followed by what it lists: files over `KEPT_FILE` then by their size alone."""
+LISTED = 20_000  # entries; over these it is not followed at all
+KEPT_FILE = 256 * 1024  # bytes of one file whose text is kept, for the next diff
+KEPT_BYTES = 4 * MiB  # of all of those
+DIFF_LINES = 5000  # of the two sides of a diff together, between what they have in common
+DIFF_SIZE = 64 * 1024  # characters of one diff
+LEFT_BYTES = 16 * MiB  # of the files that are recorded at the end
+
+_LINE = re.compile(r"[^\n]*\n|[^\n]+")
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A file or link as it was. `text` is None where it is not kept, `digest` empty where it was not read."""
+
+    mode: int
+    size: int
+    digest: str
+    link: bool = False
+    text: bytes | None = None
+
+
+@dataclass(frozen=True)
+class Tree:
+    """The files and links of a workspace but for dot-files and caches, as they were after a turn."""
+
+    seen: Mapping[str, Seen] = field(default_factory=dict[str, Seen])
+    note: str = ""
+    """Why it is not whole."""
+
+    @classmethod
+    def of(cls, entries: Archive, before: Tree | None = None) -> Tree:
+        known: Mapping[str, Seen] = before.seen if before else {}
+        seen: dict[str, Seen] = {}
+        left = KEPT_BYTES
+        for entry in entries:
+            if entry.kind == "directory" or aside(entry.path):
+                continue
+            now = _seen(entry, known.get(entry.path))
+            if now.text is not None:
+                left -= now.size
+                if left < 0:
+                    now = Seen(now.mode, now.size, now.digest, now.link)
+            seen[entry.path] = now
+        return cls(seen)
+
+
+def _seen(entry: Entry, before: Seen | None) -> Seen:
+    if before and before.text == entry.data and before.mode == entry.mode and not before.link:
+        return before  # which is most of them, at most turns
+    digest = hashlib.sha256(entry.data).hexdigest()
+    return Seen(entry.mode, entry.size, digest, entry.kind == "link", entry.data if entry.size <= KEPT_FILE else None)
+
+
+async def look(sandbox: Sandbox, before: Tree | None) -> Tree:
+    """The workspace as it is. Never raises what is the box's or the policy's doing: `note` then says what was in the
+    way, and the tree is the one before."""
+    try:
+        try:
+            return Tree.of(await sandbox.export(limits=FOLLOWED), before)
+        except ExportTooLarge:
+            return await _listed(sandbox, before)
+    except (SandboxError, OSError, ExportTooLarge) as error:
+        return Tree(before.seen if before else {}, f"the workspace was not seen: {error}")
+
+
+async def _listed(sandbox: Sandbox, before: Tree | None) -> Tree:
+    """A large workspace: small files are read one by one, of others the size is what there is."""
+    entries: dict[str, Entry] = {}
+    sizes: dict[str, Seen] = {}
+    left = FOLLOWED.max_bytes
+    for entry in await sandbox.list_files(limit=LISTED):
+        if entry.kind == "directory" or aside(entry.path):
+            continue
+        if entry.kind == "file" and entry.size <= min(KEPT_FILE, left):
+            left -= entry.size
+            try:
+                data = await sandbox.read_file(entry.path, limit=KEPT_FILE)
+            except OSError:  # gone or grown meanwhile
+                continue
+            entries[entry.path] = Entry(entry.path, "file", entry.mode, len(data), data)
+        else:
+            sizes[entry.path] = Seen(entry.mode, entry.size, "", entry.kind == "link")
+    small = Tree.of(Archive(entries), before)
+    note = "the workspace is large: of the files over 256 KiB a change of size or mode is seen, and no other"
+    return Tree({**small.seen, **sizes}, note)
+
+
+def changes(before: Tree, after: Tree) -> list[Change]:
+    """In order of path."""
+    return list(_changes(before.seen, after.seen))
+
+
+def _changes(before: Mapping[str, Seen], after: Mapping[str, Seen]) -> Iterator[Change]:
+    for path in sorted(before.keys() | after.keys()):
+        old, new = before.get(path), after.get(path)
+        if old is new or (old and new and _same(old, new)):
+            continue
+        if new is None:
+            diff, binary = _diff(path, old.text if old else None, b"")
+            yield Change(path=path, change="removed", diff=diff, binary=binary)
+            continue
+        same_text = old is not None and old.text is not None and old.text == new.text
+        was = b"" if old is None else old.text
+        diff, binary = ("", False) if same_text or new.link else _diff(path, was, new.text)
+        target = (new.text or b"").decode("utf-8", "replace") if new.link else None
+        yield Change(
+            path=path,
+            change="changed" if old else "added",
+            mode=new.mode if old is None or old.mode != new.mode else None,
+            size=new.size,
+            digest=new.digest,
+            diff=diff,
+            binary=binary,
+            target=target,
+        )
+
+
+def _same(old: Seen, new: Seen) -> bool:
+    return (old.mode, old.size, old.link) == (new.mode, new.size, new.link) and (
+        old.digest == new.digest or not (old.digest and new.digest)
+    )
+
+
+def _diff(path: str, old: bytes | None, new: bytes | None) -> tuple[str, bool]:
+    """The unified diff, and whether there is none because one side is binary."""
+    if old is None or new is None:
+        return "", False
+    if b"\0" in old or b"\0" in new:
+        return "", True
+    try:
+        before, after = _LINE.findall(old.decode()), _LINE.findall(new.decode())
+    except UnicodeDecodeError:
+        return "", True
+    if len(before) + len(after) > DIFF_LINES:
+        # difflib is quadratic at worst: a file that large is compared where it differs.
+        head = _common(before, after)
+        tail = _common(before[head:][::-1], after[head:][::-1])
+        if len(before) + len(after) - 2 * (head + tail) > DIFF_LINES:
+            return "", False
+    lines = difflib.unified_diff(before, after, path, path)
+    text = "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
+    return (text, False) if len(text) <= DIFF_SIZE else ("", False)
+
+
+def _common(left: list[str], right: list[str]) -> int:
+    count = 0
+    for one, other in zip(left, right, strict=False):
+        if one != other:
+            break
+        count += 1
+    return count
+
+
+def left_by(task: Task, archive: Archive) -> Left:
+    """What is judged of a workspace, as a difference to what the task starts with."""
+    judged, start = judged_workspace(task, archive), workspace_of(task)
+    files: list[FileLeft] = []
+    size = 0
+    for entry in judged:
+        if entry.kind == "directory" or entry == start.entries.get(entry.path):
+            continue
+        size += entry.size
+        if size > LEFT_BYTES:
+            return Left(files=[], removed=[], missing=f"the files that are new have over {LEFT_BYTES} bytes")
+        files.append(FileLeft(path=entry.path, mode=entry.mode, data=Data.of(entry.data), link=entry.kind == "link"))
+    return Left(files=files, removed=sorted(path for path in start.entries if path not in judged.entries))
+
+
+def workspace_from(task: Task, left: Left) -> Archive:
+    """The other way round. :raises ValueError: it was not recorded whole; says why."""
+    if left.missing:
+        raise ValueError(f"the workspace was not recorded: {left.missing}")
+    start = workspace_of(task).without(set(left.removed))
+    entries: dict[str, Entry] = {}
+    for file in left.files:
+        data = file.data.bytes
+        entries[file.path] = Entry(file.path, "link" if file.link else "file", file.mode, len(data), data)
+    return start.overlay(Archive(dict(sorted(entries.items()))))
