@@ -272,7 +272,7 @@ class Summary(Part):
     seconds: float = 0.0
     model_seconds: float = 0.0
     sandbox_seconds: float = 0.0
-    """Making the box and running commands."""
+    """Making the box and running commands, without the tests that the policy ran."""
     grading_seconds: float = 0.0
     prompt_tokens: int = 0
     completion_tokens: int = 0
