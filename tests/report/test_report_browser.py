@@ -130,9 +130,8 @@ def test_search_in_an_episode(run: Page) -> None:
 
 
 def shown(page: Page) -> list[str]:
-    return page.js(
-        "return [...document.querySelectorAll('#episodes tbody tr')].map((row) => row.cells[0].innerText.split('\\n')[0])"
-    )
+    rows = "return [...document.querySelectorAll('#episodes tbody tr')].map((row) => row.cells[0].innerText)"
+    return [text.partition("\n")[0] for text in page.js(rows)]
 
 
 def test_the_table_is_filtered_and_sorted(run: Page) -> None:
