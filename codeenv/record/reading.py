@@ -80,6 +80,7 @@ class Recording:
         tally = end.tally if end else {}
         said = [turn.said for turn in self.turns]
         started = self.start.seconds if self.start else 0.0
+        tested = sum(one.seconds for turn in self.turns for one in turn.results if one.tool == "run_tests")
         fault = end.error if end else None
         return Summary(
             file=self.path.name,
@@ -96,13 +97,18 @@ class Recording:
             turns=len(self.turns),
             seconds=end.seconds if end else (self.turns[-1].at + self.turns[-1].seconds if self.turns else started),
             model_seconds=round(sum(turn.waited for turn in self.turns), 4),
-            sandbox_seconds=round(started + sum(turn.seconds for turn in self.turns), 4),
-            grading_seconds=tally.get("grade_seconds", 0.0),
+            sandbox_seconds=round(max(started + sum(turn.seconds for turn in self.turns) - tested, 0.0), 4),
+            grading_seconds=tally.get("grade_seconds", round(tested, 4)),
             prompt_tokens=sum(one.prompt_tokens or 0 for one in said),
             completion_tokens=sum(one.completion_tokens or 0 for one in said),
             error=(f"{fault.stage}: " if fault and fault.stage else "") + fault.message if fault else "",
             ended=end is not None,
         )
+
+    def _repr_html_(self) -> str:
+        from codeenv.html import styled
+
+        return styled("recording", recording=self)
 
 
 class _CutOff(Exception):

@@ -249,7 +249,12 @@ class Recorder:
         elif self._recording is not None and not isinstance(line, Left):
             if isinstance(line, Turn):
                 said = line.said.model_copy(update={"text": "", "reasoning": ""})
-                self._recording.turns.append(line.model_copy(update={"results": [], "diff": [], "said": said}))
+                tested = [
+                    Result(name=one.name, tool=one.tool, text="", seconds=one.seconds)
+                    for one in line.results
+                    if one.tool == "run_tests"
+                ]
+                self._recording.turns.append(line.model_copy(update={"results": tested, "diff": [], "said": said}))
             else:
                 part = {"start": line.model_copy(update={"prompt": []})} if isinstance(line, Start) else {"end": line}
                 self._recording = replace(self._recording, **part)
