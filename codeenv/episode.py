@@ -123,6 +123,10 @@ class Episode:
             raise RuntimeError("in the protocol 'answer' the policy has no box")
         return self._sandbox
 
+    @property
+    def recorder(self) -> Recorder | None:
+        return self._recorder
+
     @classmethod
     @asynccontextmanager
     async def start(
@@ -326,7 +330,7 @@ class Episode:
                 sandbox=None if error else self._sandbox,
                 cwd=self._toolbox.cwd,
                 over=self.over,
-                error=f"{type(error).__name__}: {error}" if error else "",
+                error=_broken_off(error) if error else "",
             )
 
     async def _take(self, call: ToolCall, toolbox: Toolbox) -> Observation:
@@ -510,6 +514,11 @@ async def _box(task: Task, provider: SandboxProvider, spec: SandboxSpec) -> Sand
 
 def _outcome_of(error: BaseException | None) -> Outcome | None:
     return "infra" if isinstance(error, SandboxError) else None
+
+
+def _broken_off(error: BaseException) -> str:
+    # What a cancellation says of itself are addresses in memory.
+    return "interrupted" if isinstance(error, anyio.get_cancelled_exc_class()) else f"{type(error).__name__}: {error}"
 
 
 def _unreadable(error: Exception) -> str:
