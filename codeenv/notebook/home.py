@@ -11,13 +11,16 @@ import atexit
 import logging
 import os
 import threading
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Generator
+from contextlib import contextmanager
 from typing import Protocol, TypeVar
 
 import anyio
 from anyio.from_thread import BlockingPortal
 
 logger = logging.getLogger(__name__)
+
+TICK = 0.1  # seconds until an interrupt is noticed
 
 Result = TypeVar("Result")
 
@@ -64,7 +67,8 @@ class Home:
         :raises RuntimeError: this process is a fork of the one that lives here.
         """
         self._check()
-        return await self._portal.call_async(function, *args)
+        with _awake(asyncio.get_running_loop()):
+            return await self._portal.call_async(function, *args)
 
     def wait_for(self, function: Callable[..., Awaitable[Result]], *args: object) -> Result:
         """The same without a loop: the calling thread waits.
@@ -99,6 +103,22 @@ class Home:
         if self.alive:
             self._loop.call_soon_threadsafe(self._left.put_nowait, None)
             self._thread.join()
+
+
+@contextmanager
+def _awake(loop: asyncio.AbstractEventLoop) -> Generator[None]:
+    """A kernel's handler of an interrupt puts its callback into the loop without waking it: one that waits for nothing
+    else would not be interrupted before the call has ended."""
+
+    def tick() -> None:
+        nonlocal timer
+        timer = loop.call_later(TICK, tick)
+
+    timer = loop.call_later(TICK, tick)
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 _home: Home | None = None

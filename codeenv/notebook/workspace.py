@@ -13,7 +13,7 @@ Content = str | bytes | None
 
 class Files(Mapping[str, Content]):
     """The files of a workspace but for dot-files and caches, by path: text where it is UTF-8, else bytes; None for a
-    file that is too large to be followed (over 256 KiB, or 4 MiB of all together), which `await ep.read(path)` shows.
+    file that is too large to be followed (over 1 MiB, or 4 MiB of all together), which `await ep.read(path)` shows.
     Of a link, its target."""
 
     def __init__(self, tree: Tree) -> None:
