@@ -14,7 +14,7 @@ import pytest
 ROOT = Path(__file__).parent.parent
 
 FLOORS: dict[str, int] = {
-    "sandbox": 0, "task": 0, "graders": 0, "resources": 0, "syntax": 0,
+    "html": 0, "sandbox": 0, "task": 0, "graders": 0, "resources": 0, "syntax": 0,
     "observation": 1, "terminal": 1, "tokens": 1, "sources": 1,
     "grading": 2, "prompts": 2,
     "answer": 3,

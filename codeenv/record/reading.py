@@ -104,6 +104,11 @@ class Recording:
             ended=end is not None,
         )
 
+    def _repr_html_(self) -> str:
+        from codeenv.html import styled
+
+        return styled("recording", recording=self)
+
 
 class _CutOff(Exception):
     pass

@@ -120,6 +120,11 @@ class Judged(Part):
     def passed(self) -> int:
         return sum(test.passed for test in self.tests)
 
+    def _repr_html_(self) -> str:
+        from codeenv.html import styled
+
+        return styled("verdict", verdict=self)
+
 
 class Raw(Part):
     """What a result's text was made of: a template and its values, for `output` the bytes as the box kept them; or a
@@ -193,6 +198,11 @@ class Turn(Part):
     """Why the episode takes no more turns (`codeenv.episode.Over`)."""
     error: str = ""
     """What broke the turn off; `results` are those of the calls before."""
+
+    def _repr_html_(self) -> str:
+        from codeenv.html import styled
+
+        return styled("turn", turn=self)
 
 
 class FileLeft(Part):
