@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 import weakref
 from collections.abc import Awaitable, Callable, Generator
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -18,10 +17,10 @@ from codeenv.calls import ToolCall
 from codeenv.episode import Action, Episode
 from codeenv.grading import workspace_of
 from codeenv.grading.verdict import Verdict
+from codeenv.html import styled
 from codeenv.notebook.home import Home
 from codeenv.notebook.workspace import Diff, Files
 from codeenv.record.reading import Recording
-from codeenv.record.recorder import Recorder
 from codeenv.record.schema import Result, Turn
 from codeenv.record.workspace import Tree
 from codeenv.settings import EpisodeSettings
@@ -33,19 +32,35 @@ LINE = 100  # characters of a turn's line in the timeline
 Value = TypeVar("Value")
 
 
-@dataclass(eq=False)
-class Stay:
-    """What an `OpenEpisode` leaves to be closed: the episode, and the folder of its recording where nobody asked for
-    one. Implements `codeenv.notebook.home.Tenant`."""
+class Folder:
+    """Of recordings that nobody asked for: it goes with the last episode that has one in it."""
 
-    episode: Episode
-    recorder: Recorder
-    folder: Path | None
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._users = 0
+
+    def enter(self) -> None:
+        self._users += 1
+
+    async def leave(self) -> None:
+        self._users -= 1
+        if not self._users:
+            await to_thread.run_sync(partial(shutil.rmtree, self.path, ignore_errors=True))
+
+
+class Stay:
+    """What an `OpenEpisode` leaves to be closed. Implements `codeenv.notebook.home.Tenant`."""
+
+    def __init__(self, episode: Episode, folder: Folder | None) -> None:
+        self.episode, self.folder = episode, folder
+        if folder is not None:
+            folder.enter()
 
     async def close(self) -> None:
         await self.episode.close()
-        if self.folder is not None:
-            await to_thread.run_sync(partial(shutil.rmtree, self.folder, ignore_errors=True))
+        folder, self.folder = self.folder, None
+        if folder is not None:
+            await folder.leave()
 
 
 class OpenEpisode:
@@ -57,8 +72,10 @@ class OpenEpisode:
     """
 
     def __init__(self, stay: Stay, home: Home) -> None:
-        self._episode, self._recorder = stay.episode, stay.recorder
-        self._home = home
+        recorder = stay.episode.recorder
+        assert recorder is not None
+        self._episode, self._recorder = stay.episode, recorder
+        self._home, self._folder = home, stay.folder
         self._turn = anyio.Lock()
         home.enter(stay)
         weakref.finalize(self, home.leave, stay).atexit = False  # then the home sees to it
@@ -106,6 +123,18 @@ class OpenEpisode:
         :raises SandboxError: the box was lost, or the grader's broke: there is no verdict.
         """
         return await self._alone(self._episode.finish)
+
+    async def fork(self, turn: int | None = None) -> OpenEpisode:
+        """Another open episode, which goes on from the end of `turn` of this one (0: the start, None: the present); see
+        `codeenv.Episode.fork`. This one stays as it is, and may be over.
+
+        :raises ValueError: there is no such turn. :raises SandboxError: its box could not be made, or was lost.
+        """
+
+        async def forked(turn: int | None) -> OpenEpisode:
+            return OpenEpisode(Stay(await self._episode.fork(turn), self._folder), self._home)
+
+        return await self._alone(forked, turn)
 
     async def _alone(self, function: Callable[..., Awaitable[Value]], *args: Any) -> Value:
         async def run() -> Value:
@@ -159,6 +188,9 @@ class OpenEpisode:
         verdict = self.verdict
         state = f"{verdict.outcome}, reward {verdict.reward:g}" if verdict else self.over or "open"
         return "\n".join([f"{self.task.id} on {recording.opening.sandbox}: {state}", *lines])
+
+    def _repr_html_(self) -> str:
+        return styled("timeline", recording=self.recording, state=self.over or "open")
 
     # --- the end ----------------------------------------------------------------------------------------------
 

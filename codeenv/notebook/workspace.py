@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from codeenv.html import styled
 from codeenv.record.schema import Change
 from codeenv.record.workspace import Seen, Tree, changes
 
@@ -41,6 +42,9 @@ class Files(Mapping[str, Content]):
         lines = [f"{path:{width}}  {_about(seen)}" for path, seen in self._seen.items()]
         return "\n".join([*lines, *filter(None, [self.note])]) or "no files"
 
+    def _repr_html_(self) -> str:
+        return styled("files", files={path: None if seen.link else seen.size for path, seen in self._seen.items()})
+
 
 def _about(seen: Seen) -> str:
     if seen.link:
@@ -70,6 +74,9 @@ class Diff:
         """As unified diffs; what has none is told in a line."""
         parts = [change.diff or _told(change) for change in self.changes]
         return "".join([*parts, *filter(None, [self.note])]).rstrip("\n") or "no changes"
+
+    def _repr_html_(self) -> str:
+        return styled("diff", changes=self.changes, note=self.note)
 
 
 def _told(change: Change) -> str:
