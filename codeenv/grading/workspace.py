@@ -10,6 +10,8 @@ from codeenv.task import Task
 
 CACHES = ("__pycache__", "node_modules", "*.pyc", "*.pyo", "*.egg-info", "*.dist-info")
 """Names, besides those that begin with a dot, of what tools leave beside work."""
+ASIDE = (".*", *CACHES)
+"""All of them, as `ArchiveLimits.leave_out` takes them."""
 
 
 def workspace_of(task: Task) -> Archive:

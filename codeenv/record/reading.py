@@ -63,14 +63,11 @@ class Recording:
                 where = "begins with" if number == 1 else "has only one"
                 raise RecordingError(f"{path}, line {number}: a recording {where} line of kind 'episode'")
             if "end" in parts or (line.kind != "turn" and line.kind in parts):
-                raise RecordingError(
-                    f"{path}, line {number}: a second episode's, of kind {line.kind!r}; one file is one"
-                )
+                raise RecordingError(f"{path}, line {number}: is a second episode's; a file has one ({line.kind})")
+
             if isinstance(line, Turn):
                 if line.turn != len(turns) + 1:
-                    raise RecordingError(
-                        f"{path}, line {number}: is turn {line.turn}, where {len(turns) + 1} comes next"
-                    )
+                    raise RecordingError(f"{path}, line {number}: is turn {line.turn}, not {len(turns) + 1}")
                 turns.append(line)
             else:
                 parts[line.kind] = line

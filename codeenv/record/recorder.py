@@ -16,7 +16,7 @@ from anyio import to_thread
 
 from codeenv.calls import ToolCall
 from codeenv.grading.verdict import TestResult, Verdict
-from codeenv.grading.workspace import start_digest, workspace_of
+from codeenv.grading.workspace import start_digest
 from codeenv.record.folder import Recordings, append
 from codeenv.record.reading import Recording
 from codeenv.record.schema import (
@@ -35,7 +35,7 @@ from codeenv.record.schema import (
     TaskRef,
     Turn,
 )  # fmt: skip
-from codeenv.record.workspace import Tree, changes, left_by, look
+from codeenv.record.workspace import Tree, changes, left_by, look, start_of
 from codeenv.rendering import Source
 from codeenv.sandbox.api import Sandbox, SandboxError, SandboxSpec
 from codeenv.sandbox.archive import Archive
@@ -70,7 +70,7 @@ class Recorder:
         self._policy = str(labels.get("policy") or folder.policy)
         self._fork = fork
         self._began = self._last = time.monotonic()
-        self._tree = Tree.of(workspace_of(task))
+        self._tree = start_of(task)
         self._turns = 0
         self._recording: Recording | None = None
         self._works = True
@@ -123,7 +123,7 @@ class Recorder:
         there, or not to be looked at."""
         took, waited = time.monotonic() - began, began - self._last
         before = self._tree
-        self._tree = await look(sandbox, before) if sandbox else Tree(before.seen)
+        self._tree = await look(sandbox, self._task, before) if sandbox else Tree(before.seen)
         self._turns += 1
         number, after = self._turns, self._tree
 

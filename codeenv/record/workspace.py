@@ -6,19 +6,18 @@ import difflib
 import hashlib
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from codeenv.grading.workspace import aside, judged_workspace, workspace_of
+from codeenv.grading.workspace import ASIDE, aside, judged_workspace, workspace_of
 from codeenv.record.schema import Change, Data, FileLeft, Left
 from codeenv.sandbox.api import ExportTooLarge, MiB, Sandbox, SandboxError
 from codeenv.sandbox.archive import Archive, ArchiveLimits, Entry
 from codeenv.task import Task
 
-FOLLOWED = ArchiveLimits(max_bytes=8 * MiB, max_entries=4000)
-"""A workspace over these is followed by what it lists: files over `KEPT_FILE` then by their size alone."""
-LISTED = 20_000  # entries; over these it is not followed at all
-KEPT_FILE = 256 * 1024  # bytes of one file whose text is kept, for the next diff
-KEPT_BYTES = 4 * MiB  # of all of those
+KEPT_FILE = MiB  # bytes of one file that is looked into; of a larger one the size is what is seen
+KEPT_BYTES = 4 * MiB  # of all those whose text is kept for the next diff
+FOLLOWED = ArchiveLimits(max_bytes=8 * MiB, max_entries=4000, max_file_bytes=KEPT_FILE, leave_out=ASIDE)
+"""What is followed, dot-files and caches left out. A workspace with more is not."""
 DIFF_LINES = 5000  # of the two sides of a diff together, between what they have in common
 DIFF_SIZE = 64 * 1024  # characters of one diff
 LEFT_BYTES = 16 * MiB  # of the files that are recorded at the end
@@ -28,7 +27,8 @@ _LINE = re.compile(r"[^\n]*\n|[^\n]+")
 
 @dataclass(frozen=True)
 class Seen:
-    """A file or link as it was. `text` is None where it is not kept, `digest` empty where it was not read."""
+    """A file or link as it was. `text` (of a link, its target) is None where it is not kept; `digest` is empty, and
+    `mode` 0, where it was too large to be looked into."""
 
     mode: int
     size: int
@@ -48,10 +48,10 @@ class Tree:
     @classmethod
     def of(cls, entries: Archive, before: Tree | None = None) -> Tree:
         known: Mapping[str, Seen] = before.seen if before else {}
-        seen: dict[str, Seen] = {}
+        seen: dict[str, Seen] = {path: Seen(0, size, "") for path, size in entries.large.items()}
         left = KEPT_BYTES
         for entry in entries:
-            if entry.kind == "directory" or aside(entry.path):
+            if entry.kind == "directory":
                 continue
             now = _seen(entry, known.get(entry.path))
             if now.text is not None:
@@ -62,45 +62,36 @@ class Tree:
         return cls(seen)
 
 
+def start_of(task: Task) -> Tree:
+    """The workspace before the first turn."""
+    limits, start = _followed(task), workspace_of(task)
+    large = {entry.path: entry.size for entry in start if entry.size > KEPT_FILE}
+    aside_ones = {path for path in start.entries if limits.leave_out and aside(path)}
+    kept = start.without(aside_ones | large.keys())
+    return Tree.of(Archive(kept.entries, large={path: size for path, size in large.items() if path not in aside_ones}))
+
+
+def _followed(task: Task) -> ArchiveLimits:
+    """Dot-files are looked at where one is part of the work (see `judged_workspace`)."""
+    return replace(FOLLOWED, leave_out=()) if any(map(aside, task.solution or ())) else FOLLOWED
+
+
 def _seen(entry: Entry, before: Seen | None) -> Seen:
-    if before and before.text == entry.data and before.mode == entry.mode and not before.link:
+    if before and before.text == entry.data and before.mode == entry.mode and before.link == (entry.kind == "link"):
         return before  # which is most of them, at most turns
     digest = hashlib.sha256(entry.data).hexdigest()
-    return Seen(entry.mode, entry.size, digest, entry.kind == "link", entry.data if entry.size <= KEPT_FILE else None)
+    return Seen(entry.mode, entry.size, digest, entry.kind == "link", entry.data)
 
 
-async def look(sandbox: Sandbox, before: Tree | None) -> Tree:
+async def look(sandbox: Sandbox, task: Task, before: Tree) -> Tree:
     """The workspace as it is. Never raises what is the box's or the policy's doing: `note` then says what was in the
     way, and the tree is the one before."""
     try:
-        try:
-            return Tree.of(await sandbox.export(limits=FOLLOWED), before)
-        except ExportTooLarge:
-            return await _listed(sandbox, before)
-    except (SandboxError, OSError, ExportTooLarge) as error:
-        return Tree(before.seen if before else {}, f"the workspace was not seen: {error}")
-
-
-async def _listed(sandbox: Sandbox, before: Tree | None) -> Tree:
-    """A large workspace: small files are read one by one, of others the size is what there is."""
-    entries: dict[str, Entry] = {}
-    sizes: dict[str, Seen] = {}
-    left = FOLLOWED.max_bytes
-    for entry in await sandbox.list_files(limit=LISTED):
-        if entry.kind == "directory" or aside(entry.path):
-            continue
-        if entry.kind == "file" and entry.size <= min(KEPT_FILE, left):
-            left -= entry.size
-            try:
-                data = await sandbox.read_file(entry.path, limit=KEPT_FILE)
-            except OSError:  # gone or grown meanwhile
-                continue
-            entries[entry.path] = Entry(entry.path, "file", entry.mode, len(data), data)
-        else:
-            sizes[entry.path] = Seen(entry.mode, entry.size, "", entry.kind == "link")
-    small = Tree.of(Archive(entries), before)
-    note = "the workspace is large: of the files over 256 KiB a change of size or mode is seen, and no other"
-    return Tree({**small.seen, **sizes}, note)
+        return Tree.of(await sandbox.export(limits=_followed(task)), before)
+    except ExportTooLarge as error:
+        return Tree(before.seen, f"the workspace was not followed: {error}")
+    except (SandboxError, OSError) as error:
+        return Tree(before.seen, f"the workspace was not seen: {error}")
 
 
 def changes(before: Tree, after: Tree) -> list[Change]:
@@ -124,7 +115,7 @@ def _changes(before: Mapping[str, Seen], after: Mapping[str, Seen]) -> Iterator[
         yield Change(
             path=path,
             change="changed" if old else "added",
-            mode=new.mode if old is None or old.mode != new.mode else None,
+            mode=new.mode if new.mode and (old is None or old.mode != new.mode) else None,
             size=new.size,
             digest=new.digest,
             diff=diff,
@@ -134,9 +125,9 @@ def _changes(before: Mapping[str, Seen], after: Mapping[str, Seen]) -> Iterator[
 
 
 def _same(old: Seen, new: Seen) -> bool:
-    return (old.mode, old.size, old.link) == (new.mode, new.size, new.link) and (
-        old.digest == new.digest or not (old.digest and new.digest)
-    )
+    if not (old.digest and new.digest):  # one was too large to be looked into
+        return old.size == new.size
+    return (old.mode, old.digest, old.link) == (new.mode, new.digest, new.link)
 
 
 def _diff(path: str, old: bytes | None, new: bytes | None) -> tuple[str, bool]:

@@ -162,7 +162,9 @@ class AgentSandbox(ABC):
         self, path: str = ".", *, limits: ArchiveLimits | None = None, stop_processes: bool = False
     ) -> Archive:
         limits = limits or ArchiveLimits()
-        fields = [self._path(path), str(limits.max_bytes).encode(), str(limits.max_entries).encode()]
+        largest = "" if limits.max_file_bytes is None else str(limits.max_file_bytes)
+        fields = [self._path(path), *(str(n).encode() for n in (limits.max_bytes, limits.max_entries, largest))]
+        fields += map(_encode, limits.leave_out)
         async with self._calling("export"):
             if stop_processes:
                 await self._line.request(b"q", [])

@@ -16,10 +16,14 @@ KINDS: dict[bytes, Kind] = {b"f": "file", b"d": "directory", b"l": "link"}
 
 @dataclass(frozen=True)
 class ArchiveLimits:
-    """What an export may hold; over it there is no archive at all."""
+    """What an export may hold. Over `max_bytes` or `max_entries` there is no archive at all."""
 
     max_bytes: int = 64 * 1024 * 1024
     max_entries: int = 10_000
+    max_file_bytes: int | None = None
+    """A larger file is left out, and counts for nothing; `Archive.large` names it."""
+    leave_out: tuple[str, ...] = ()
+    """Names of files and directories that are left out, with what is below them; `*` may stand at one end of a name."""
 
 
 @dataclass(frozen=True)
@@ -57,6 +61,8 @@ class Archive:
 
     entries: Mapping[str, Entry] = field(default_factory=dict[str, Entry])
     skipped: tuple[str, ...] = ()
+    large: Mapping[str, int] = field(default_factory=dict[str, int])
+    """Files that were left out for their size, in bytes (`ArchiveLimits.max_file_bytes`)."""
 
     @classmethod
     def of(cls, files: Mapping[str, bytes], modes: Mapping[str, int] | None = None) -> Archive:
@@ -84,10 +90,13 @@ class Archive:
         entries: dict[str, Entry] = {}
         pieces: dict[str, list[bytes]] = {}
         skipped: list[str] = []
+        large: dict[str, int] = {}
         for kind, raw, mode, data in rows:
             path = clean_path(os.fsdecode(raw))
             if kind == b"+":
                 pieces[path].append(data)
+            elif kind == b"s":
+                large[path] = int(data)
             elif kind not in KINDS or (kind == b"l" and not link_stays_inside(path, os.fsdecode(data))):
                 skipped.append(path)
             else:
@@ -97,7 +106,7 @@ class Archive:
             if len(parts) > 1:
                 data = b"".join(parts)
                 entries[path] = Entry(path, "file", entries[path].mode, len(data), data)
-        return cls(entries, tuple(skipped))
+        return cls(entries, tuple(skipped), large)
 
     @property
     def files(self) -> dict[str, bytes]:

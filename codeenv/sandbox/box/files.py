@@ -63,10 +63,14 @@ def list_tree(send, path, limit):
     return []
 
 
-def export(send, path, max_bytes, max_entries):
-    """One `d` frame an entry: kind, path, mode, content (of a link: its target); long files go on as `+`."""
+def export(send, path, max_bytes, max_entries, max_file=b"", *leave_out):
+    """One `d` frame an entry: kind, path, mode, content (of a link: its target); long files go on as `+`. A file over
+    `max_file` bytes is `s`, its size for its content; what bears a name of `leave_out` is not there."""
     bytes_left, entries_left = int(max_bytes), int(max_entries)
-    for kind, relative, full, info in walk(path):
+    for kind, relative, full, info in walk(path, leave_out):
+        if kind == b"f" and max_file and info.st_size > int(max_file):
+            send([b"s", relative, b"%d" % stat.S_IMODE(info.st_mode), b"%d" % info.st_size])
+            continue
         entries_left -= 1
         bytes_left -= info.st_size if kind == b"f" else 0
         if entries_left < 0:
@@ -185,7 +189,19 @@ hidden = b""
 """A directory that is not listed or exported: our own, where the box has no other place for it."""
 
 
-def walk(root):
+def is_named(name, patterns):
+    """Whether one of the names is this one; `*` at an end of it stands for anything."""
+    for pattern in patterns:
+        if pattern[:1] == b"*":
+            found = name.endswith(pattern[1:])
+        else:
+            found = name.startswith(pattern[:-1]) if pattern[-1:] == b"*" else name == pattern
+        if found:
+            return True
+    return False
+
+
+def walk(root, leave_out=()):
     """Yield (kind, path relative to root, full path, lstat) below `root`, parents first, in order of names. Kinds:
     f file, d directory, l link, u neither (a FIFO, a socket, a device) or a directory that cannot be read."""
     todo = [b""]
@@ -206,6 +222,8 @@ def walk(root):
             continue
         folders = []
         for entry in entries:
+            if leave_out and is_named(entry.name, leave_out):
+                continue
             name = os.path.join(relative, entry.name)
             try:
                 info = entry.stat(follow_symlinks=False)

@@ -70,6 +70,17 @@ async def check_an_export_over_its_bytes_is_too_large(box: Sandbox) -> None:
     assert (await box.exec("echo fine")).stdout == b"fine\n"
 
 
+async def check_an_export_leaves_out_what_it_is_told_to(box: Sandbox) -> None:
+    """Files over a size, and what bears a name, with all below it: neither counts for the limits."""
+    await box.exec("mkdir -p .git/x node_modules d; touch .git/x/y node_modules/z d/m.pyc; head -c 9 /dev/zero > d/big")
+    await box.exec("head -c 8 /dev/zero > d/small; echo kept > d/git")
+    names = (".*", "node_modules", "*.pyc")
+    left = await box.export(limits=ArchiveLimits(max_bytes=13, max_entries=3, max_file_bytes=8, leave_out=names))
+    assert set(left.entries) == {"d", "d/small", "d/git"}
+    assert left.large == {"d/big": 9}
+    assert set((await box.export()).entries) >= {".git/x/y", "node_modules/z", "d/m.pyc", "d/big"}
+
+
 async def check_an_export_over_its_entries_is_too_large(box: Sandbox) -> None:
     """Exactly the limit of entries is an archive, directories counted; one more is ExportTooLarge."""
     await box.exec("mkdir -p 1/2; touch 1/2/3 4")
