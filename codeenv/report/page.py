@@ -1,7 +1,7 @@
 """The page around the content, and what keeps untrusted content from being more than text.
 
 Everything is escaped (`codeenv.html`), and the page says to the browser that nothing else may be: its
-content-security policy allows our one script and our style by their hashes, and no request, no form, no frame, no
+content-security policy allows our own script and style by their hashes, and no request, no form, no frame, no
 inline handler and no `style=`; the script may not turn text into elements (`require-trusted-types-for`).
 """
 
@@ -31,16 +31,18 @@ def page(**values: Any) -> str:
     style = stylesheet() + "\n" + compact(_own("report.css"))
     plain = compact(_own("without_script.css"))
     script = _own("report.js")
+    first = 'document.documentElement.classList.add("js")'
     rules = [
         "default-src 'none'",
         f"style-src {_hash(style)} {_hash(plain)}",
-        f"script-src {_hash(script)}",
+        f"script-src {_hash(first)} {_hash(script)}",
         "base-uri 'none'",
         "form-action 'none'",
         "require-trusted-types-for 'script'",
         "trusted-types 'none'",
     ]
-    return piece("page", policy="; ".join(rules), style=style, plain=plain, script=script, **values)
+    given = {"style": style, "plain": plain, "first": first, "script": script, **values}
+    return piece("page", policy="; ".join(rules), **given)
 
 
 def _own(name: str) -> str:

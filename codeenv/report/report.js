@@ -4,7 +4,6 @@
   const root = document.documentElement, body = document.body;
   const $ = (selector, of = document) => of.querySelector(selector);
   const $$ = (selector, of = document) => [...of.querySelectorAll(selector)];
-  root.classList.add("js");
   const single = body.classList.contains("single");
   const search = $("#search"), found = $("#found");
 
@@ -117,7 +116,6 @@
     here = -1;
     clearMatches();
     if (!single && search.value) { if (open) find(); else filter(); }
-    if (open) $("[data-go='-1']", open).disabled = $("[data-go='1']", open).disabled = false;
   };
   const mark = (index) => {
     turns[here]?.classList.remove("here");
@@ -153,8 +151,11 @@
     const turn = target ? turns.indexOf(target) : -1;
     if (turn >= 0) goTo(turn);
     else if (was !== open && !single) scrollTo(0, 0);
-    const row = rows.findIndex((one) => sectionOf(one) === open);
-    if (row >= 0 && shown.includes(rows[row])) select(shown.indexOf(rows[row]), false);
+    follow();
+  };
+  const follow = () => {
+    const index = open ? shown.findIndex((row) => sectionOf(row) === open) : -1;
+    if (index >= 0) select(index, false);
   };
   const step = (by) => {
     for (let index = at + by; index >= 0 && index < shown.length; index += by) {
@@ -167,11 +168,12 @@
 
   // --- search in an episode
   const MOST = 5000;
-  let ranges = [], hit = -1;
+  let ranges = [], hit = -1, asked = "";
   const highlights = typeof Highlight === "function" && CSS.highlights;
   function clearMatches() {
     ranges = [];
     hit = -1;
+    asked = "";
     if (highlights) { CSS.highlights.delete("found"); CSS.highlights.delete("found-here"); }
     if (!table || open) found.textContent = "";
   }
@@ -179,6 +181,7 @@
     clearMatches();
     const words = search.value.trim().toLowerCase();
     if (!words || !open) return;
+    asked = words;
     const walker = document.createTreeWalker(open, NodeFilter.SHOW_TEXT);
     while (walker.nextNode() && ranges.length < MOST) {
       const node = walker.currentNode, lower = node.data.toLowerCase();
@@ -221,7 +224,7 @@
   search.addEventListener("keydown", (event) => {
     if (event.key === "Enter") {
       clearTimeout(timer);
-      if (open) { if (!ranges.length) find(); search.blur(); goToMatch(event.shiftKey ? -1 : 1); }
+      if (open) { if (asked !== search.value.trim().toLowerCase()) find(); search.blur(); goToMatch(event.shiftKey ? -1 : 1); }
       else if (table) { filter(); search.blur(); select(0); }
       event.stopPropagation();
     }
@@ -231,7 +234,7 @@
     search.value = "";
     search.blur();
     clearMatches();
-    if (table && !open) filter();
+    if (table) { filter(); follow(); }
   };
 
   // --- keys
@@ -254,7 +257,7 @@
     n: () => goToMatch(1),
     N: () => goToMatch(-1),
     t: turnTheme,
-    "]": () => !single && (at < 0 ? step(1) : step(1)),
+    "]": () => !single && step(1),
     "[": () => !single && step(-1),
     "/": () => { search.focus(); search.select(); },
     "?": () => help.showModal(),
