@@ -20,7 +20,7 @@ from codeenv.html import ask, diff, text
 __all__ = ["FRAGMENTS", "environment", "fragment", "styled", "stylesheet"]
 
 HERE = Path(__file__).parent
-FRAGMENTS = ("verdict", "observation", "call", "diff", "files", "turn", "recording", "episodes")
+FRAGMENTS = ("verdict", "observation", "call", "diff", "files", "turn", "recording", "timeline", "episodes")
 """Each is a file in `templates`, whose first line names the values that it takes."""
 
 

@@ -245,6 +245,10 @@ class End(Part):
     error: Fault | None = None
     tally: dict[str, Any]
     """The fields of `codeenv.episode.Tally`."""
+    model_seconds: float | None = None
+    """Sums over the turns, so that a list of episodes need not read them; None: they were not made."""
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
 
 
 Line = Annotated[Opening | Start | Turn | Left | End, Field(discriminator="kind")]
