@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -43,11 +44,13 @@ def write_report(source: str | Path, out: str | Path, *, limit: int = LIMIT) -> 
 
     :param limit: about how many bytes the file has. Of a folder, infra failures and failures get their timelines
         first, and the page says whose are left out.
-    :raises FileNotFoundError: there is no such source, or no folder to write into. :raises RecordingError: the file is
-        no recording. :raises ValueError: the folder has none, or `out` is there and is no HTML file.
+    :raises FileNotFoundError: there is no such source. :raises RecordingError: the file is
+        no recording. :raises ValueError: the folder has none, or `out` cannot be written, or is there and is no HTML
+        file.
     """
     source, out = Path(source).expanduser(), Path(out).expanduser()
-    _check(out)
+    with _writing(out):
+        _check(out)
     if source.is_dir():
         listing = Listing(source)
         rows = listing.read()
@@ -74,16 +77,27 @@ def write_report(source: str | Path, out: str | Path, *, limit: int = LIMIT) -> 
         sections=sections,
         unreadable=unreadable,
     )
-    write_whole(out, text)
+    with _writing(out):
+        write_whole(out.resolve(), text)  # of a link, what it leads to
     return Written(out, len(rows), len(sections), out.stat().st_size, unreadable)
+
+
+@contextmanager
+def _writing(out: Path) -> Generator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise ValueError(f"{out}: cannot be written: {error.strerror or error}") from error
 
 
 def _check(out: Path) -> None:
     if not out.parent.is_dir():
-        raise FileNotFoundError(f"{out}: there is no folder {out.parent} to write it into")
+        raise ValueError(f"{out}: there is no folder {out.parent} to write it into")
     if out.is_dir():
         raise ValueError(f"{out} is a folder; the report is one file, as {out / 'report.html'}")
-    if out.is_file():
+    if out.exists() and not out.is_file():
+        raise ValueError(f"{out} is neither a file nor new: the report is written to a file")
+    if out.exists():
         with out.open("rb") as file:
             if (beginning := file.read(len(BEGINNING))) and beginning.lower() != BEGINNING:
                 raise ValueError(f"{out} is there and is no HTML file: it is not overwritten")

@@ -16,6 +16,8 @@ from codeenv.report import LIMIT, write_report
 from codeenv.report.episode import section
 from codeenv.report.figures import Histogram, histogram, overview_of, parts, split
 from codeenv.report.writing import FRAME, ROW_SIZE
+from codeenv.sandbox.api import SandboxProvider
+from tests.episodes import playing
 from tests.record.recorded import END, OPENING, START, turn, written
 from tests.report.pages import HOSTILE, bash, ended, episode, hostile, opening
 
@@ -125,6 +127,9 @@ BAD: dict[str, tuple[str, str, str]] = {
     "no-folder-for-it": ("run", "nowhere/out.html", "there is no folder"),
     "out-is-a-folder": ("run", "empty", "is a folder; the report is one file, as"),
     "out-is-a-recording": ("run", "run/r.jsonl", "r.jsonl is there and is no HTML file: it is not overwritten"),
+    "out-is-no-file": ("run", "/dev/null", "/dev/null is neither a file nor new"),
+    "out-has-a-long-name": ("run", f"{'x' * 300}.html", "cannot be written: File name too long"),
+    "out-in-a-strange-place": ("run", "/proc/out.html", "/proc/out.html: cannot be written: "),
     "out-in-a-file": ("run", "notes.txt/out.html", "there is no folder"),
 }
 
@@ -152,6 +157,32 @@ def test_a_report_is_written_again(tmp_path: Path) -> None:
     assert 'id="run"' in out.read_text()
     (tmp_path / "empty.html").touch()
     write_report(file, tmp_path / "empty.html")
+
+
+def test_a_link_is_written_through(tmp_path: Path) -> None:
+    (tmp_path / "real.html").touch()
+    (tmp_path / "link.html").symlink_to("real.html")
+    write_report(episode(tmp_path, "r"), tmp_path / "link.html")
+    assert (tmp_path / "link.html").is_symlink()
+    assert timelines(tmp_path / "real.html") == ["task-r"]
+
+
+@pytest.mark.anyio
+async def test_an_episode_as_it_was_played(provider: SandboxProvider, tmp_path: Path) -> None:
+    async with playing(provider, record=tmp_path, observation_tokens=200) as player:
+        await player.bash("echo begin; seq 1 20000; echo end; false")
+        await player.call("edit_file", path="adding.py", old_text="abs(a) + abs(b)", new_text="a + b")
+        await player.call("run_tests")
+        await player.call("submit")
+        assert (await player.finish()).solved
+    write_report(tmp_path, tmp_path / "out.html")
+    page = (tmp_path / "out.html").read_text()
+    assert re.search(r'begin\n1\n2\n[\d\n]+<mark class="cut">\[\.\.\. [\d,]+ characters', page)
+    assert "before it was cut: 106.4 KiB" in page
+    assert '<span class="flag">exit 1</span>' in page
+    assert '<span class="del">-    return abs(a) + abs(b)\n</span><span class="add">+    return a + b\n</span>' in page
+    assert page.count('class="panel" role="img" aria-label="2 of 2 tests passed"') == 2
+    assert '<svg class="strip"' in page
 
 
 def test_figures_that_are_none(tmp_path: Path) -> None:
