@@ -33,6 +33,10 @@ Image = Annotated[
 ScriptFile = Annotated[
     Path | None, typer.Option("--script", help="The messages of the policy `script`, JSON or JSONL.")
 ]
+Recorded = Annotated[Path, typer.Argument(help="A recording, or a folder of them.", show_default=False)]
+FromDataset = Annotated[
+    str | None, typer.Option("--dataset", help="Where the tasks come from, if not from where the recordings say.")
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 
 
