@@ -133,6 +133,10 @@ class Episode:
             raise RuntimeError("in the protocol 'answer' the policy has no box")
         return self._sandbox
 
+    @property
+    def recorder(self) -> Recorder | None:
+        return self._recorder
+
     @classmethod
     @asynccontextmanager
     async def start(
@@ -335,7 +339,7 @@ class Episode:
         error: BaseException | None = None,
     ) -> None:
         verdicts = tuple(seen.verdict for seen in observations if seen.verdict)
-        broken = f"{type(error).__name__}: {error}" if error else ""
+        broken = _broken_off(error) if error else ""
         self.played.append(Played(said or Said(), tuple(calls[: len(observations)]), verdicts, broken))
         if self._recorder is None or self._toolbox is None:
             return
@@ -652,6 +656,11 @@ async def _box(task: Task, provider: SandboxProvider, spec: SandboxSpec, workspa
 
 def _outcome_of(error: BaseException | None) -> Outcome | None:
     return "infra" if isinstance(error, SandboxError) else None
+
+
+def _broken_off(error: BaseException) -> str:
+    # What a cancellation says of itself are addresses in memory.
+    return "interrupted" if isinstance(error, anyio.get_cancelled_exc_class()) else f"{type(error).__name__}: {error}"
 
 
 def _unreadable(error: Exception) -> str:

@@ -57,6 +57,11 @@ class Observation:
     verdict: Verdict | None = field(default=None, repr=False)
     """Of `run_tests`, with all that the policy may not see."""
 
+    def _repr_html_(self) -> str:
+        from codeenv.html import styled
+
+        return styled("observation", observation=self)
+
 
 class Toolbox:
     """The tools of one episode, bound to its box."""

@@ -13,6 +13,7 @@ from codeenv.cli.image import app as image
 from codeenv.cli.policy import policy
 from codeenv.cli.regrade import regrade
 from codeenv.cli.replay import replay
+from codeenv.cli.report import report
 from codeenv.cli.sandboxes import app as sandboxes
 from codeenv.cli.validate import validate
 
@@ -32,5 +33,6 @@ app.command()(replay)
 app.command()(regrade)
 app.command()(doctor)
 app.command()(policy)
+app.command()(report)
 app.add_typer(sandboxes, name="sandboxes")
 app.add_typer(image, name="image")

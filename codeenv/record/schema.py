@@ -139,6 +139,11 @@ class Judged(Part):
     def passed(self) -> int:
         return sum(test.passed for test in self.tests)
 
+    def _repr_html_(self) -> str:
+        from codeenv.html import styled
+
+        return styled("verdict", verdict=self)
+
 
 class Raw(Part):
     """What a result's text was made of: a template and its values, for `output` the bytes as the box kept them; or a
@@ -213,6 +218,11 @@ class Turn(Part):
     error: str = ""
     """What broke the turn off; `results` are those of the calls before."""
 
+    def _repr_html_(self) -> str:
+        from codeenv.html import styled
+
+        return styled("turn", turn=self)
+
 
 class FileLeft(Part):
     """One that is not as the task had it."""
@@ -254,6 +264,10 @@ class End(Part):
     error: Fault | None = None
     tally: dict[str, Any]
     """The fields of `codeenv.episode.Tally`."""
+    model_seconds: float | None = None
+    """Sums over the turns, so that a list of episodes need not read them; None: they were not made."""
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
 
 
 Line = Annotated[Opening | Start | Turn | Left | End, Field(discriminator="kind")]
@@ -281,7 +295,7 @@ class Summary(Part):
     seconds: float = 0.0
     model_seconds: float = 0.0
     sandbox_seconds: float = 0.0
-    """Making the box and running commands."""
+    """Making the box and running commands, without the tests that the policy ran."""
     grading_seconds: float = 0.0
     prompt_tokens: int = 0
     completion_tokens: int = 0
