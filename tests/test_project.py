@@ -22,8 +22,7 @@ FLOORS: dict[str, int] = {
     "text_protocol": 3, "policies": 3,
     "episode": 4, "record": 4, "played": 4, "replay": 4,
     "env": 5, "rubric": 5, "load": 5, "table": 5,
-    "cli": 6, "validate": 6, "report_file": 6, "mutants": 1, "audit": 6, "__main__": 6,
-    "notebook": 6,
+    "cli": 6, "validate": 6, "report": 6, "report_file": 6, "mutants": 1, "audit": 6, "__main__": 6, "notebook": 6,
 }  # fmt: skip
 FRAMEWORKS = {"verifiers", "datasets", "openai"}
 

@@ -50,7 +50,7 @@ def environment(*folders: Path) -> Environment:
     return made
 
 
-def fragment(name: str, **values: Any) -> str:
+def fragment(name: str, /, **values: Any) -> str:
     """One of `FRAGMENTS` without its style, for a page that has it.
 
     :raises ValueError: there is no such fragment. :raises jinja2.UndefinedError: a value is missing.
@@ -60,7 +60,7 @@ def fragment(name: str, **values: Any) -> str:
     return environment().get_template(f"{name}.html.j2").render(**values)
 
 
-def styled(name: str, **values: Any) -> str:
+def styled(name: str, /, **values: Any) -> str:
     """A fragment that stands by itself, its style in it: what `_repr_html_` gives."""
     return f'<div class="codeenv"><style>{stylesheet()}</style>\n{fragment(name, **values)}</div>'
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import unicodedata
 from collections.abc import Callable
@@ -47,9 +48,9 @@ def _written(match: re.Match[str]) -> str:
 
 
 def seconds(value: float | None) -> str:
-    if value is None:
+    if value is None or not math.isfinite(value):
         return "–"
-    if 0 < value < 0.0005:
+    if 0 < value < 0.001:
         return "<1 ms"
     if value < 0.0995:
         return f"{value * 1000:.0f} ms"
@@ -84,12 +85,17 @@ def mode(value: int) -> str:
     return f"{value & 0o7777:o}"
 
 
+def moment(value: str) -> str:
+    """A time in ISO 8601, for people."""
+    return value[:19].replace("T", " ") + (" UTC" if value.endswith("+00:00") else value[19:])
+
+
 def plural(count: int, noun: str) -> str:
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 FILTERS: dict[str, Callable[..., Any]] = {
-    one.__name__: one for one in (visible, output, was_cut, seconds, size, number, reward, mode, plural)
+    one.__name__: one for one in (visible, output, was_cut, seconds, size, number, reward, mode, moment, plural)
 }
 
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from codeenv.record.reading import Recording, RecordingError
+from codeenv.record.reading import RecordingError, glance
 from codeenv.record.schema import Summary
 
 INDEX = "index.jsonl"
@@ -115,7 +115,7 @@ class Listing:
 
     def _read_file(self, name: str) -> Summary | None:
         try:
-            row = Recording.load(self.folder / name, partial=True).summary
+            row = glance(self.folder / name)
         except RecordingError as error:
             self.unreadable[name] = str(error)
             return None

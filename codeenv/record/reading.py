@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+import os
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, BinaryIO, cast
 
 from pydantic import ValidationError
 
 from codeenv.record.schema import FORMAT, LINE, End, Left, Line, Opening, Start, Summary, Turn
 
 SHOWN = 200  # characters of what is wrong with a line
+LAST = 16 * 1024  # bytes in which the last line is looked for first
 
 
 class RecordingError(ValueError):
@@ -75,39 +77,105 @@ class Recording:
 
     @property
     def summary(self) -> Summary:
-        opening, end = self.opening, self.end
-        verdict = end.verdict if end else None
-        tally = end.tally if end else {}
-        said = [turn.said for turn in self.turns]
+        if self.end is not None and self.end.model_seconds is not None:
+            return summary_of_ended(self.path.name, self.opening, self.end)
+        last = self.turns[-1] if self.turns else None
         started = self.start.seconds if self.start else 0.0
-        fault = end.error if end else None
-        return Summary(
-            file=self.path.name,
-            id=opening.id,
-            task=opening.task.id,
-            policy=opening.policy,
-            sandbox=opening.sandbox,
-            started=opening.started,
-            outcome=end.outcome if end else None,
-            over=end.over if end else "",
-            reward=verdict.reward if verdict else None,
-            tests_passed=verdict.passed if verdict else None,
-            tests_total=len(verdict.tests) if verdict else None,
-            turns=len(self.turns),
-            seconds=end.seconds if end else (self.turns[-1].at + self.turns[-1].seconds if self.turns else started),
-            model_seconds=round(sum(turn.waited for turn in self.turns), 4),
-            sandbox_seconds=round(started + sum(turn.seconds for turn in self.turns), 4),
-            grading_seconds=tally.get("grade_seconds", 0.0),
-            prompt_tokens=sum(one.prompt_tokens or 0 for one in said),
-            completion_tokens=sum(one.completion_tokens or 0 for one in said),
-            error=(f"{fault.stage}: " if fault and fault.stage else "") + fault.message if fault else "",
-            ended=end is not None,
-        )
+        tested = sum(one.seconds for turn in self.turns for one in turn.results if one.tool == "run_tests")
+        ran = sum(turn.seconds for turn in self.turns) - tested
+        sums: dict[str, Any] = {
+            "turns": len(self.turns),
+            "seconds": last.at + last.seconds if last else started,
+            "sandbox_seconds": round(started + max(ran, 0.0), 4),
+            "grading_seconds": _counted(self.end, "grade_seconds") or round(tested, 4),
+            **sums_of(self.turns),
+        }
+        return _summary(self.path.name, self.opening, self.end, sums)
 
     def _repr_html_(self) -> str:
         from codeenv.html import styled
 
         return styled("recording", recording=self)
+
+
+def sums_of(turns: Sequence[Turn]) -> dict[str, Any]:
+    """What `End` holds of them."""
+    return {
+        "model_seconds": round(sum(turn.waited for turn in turns), 4),
+        "prompt_tokens": sum(turn.said.prompt_tokens or 0 for turn in turns),
+        "completion_tokens": sum(turn.said.completion_tokens or 0 for turn in turns),
+    }
+
+
+def glance(path: Path) -> Summary:
+    """What `Recording.load(path, partial=True).summary` says, and for one that has ended by its first and last line
+    alone: what is wrong with those between is then not seen.
+
+    :raises RecordingError: see `Recording.load`. :raises FileNotFoundError: there is no such file.
+    """
+    with path.open("rb") as file:
+        first, last = file.readline(), _last_line(file)
+    try:
+        opening, end = LINE.validate_json(first), LINE.validate_json(last)
+        if (
+            isinstance(opening, Opening)
+            and opening.format == FORMAT
+            and isinstance(end, End)
+            and end.model_seconds is not None
+        ):
+            return summary_of_ended(path.name, opening, end)
+    except ValidationError:
+        pass  # it is told properly below
+    return Recording.load(path, partial=True).summary
+
+
+def _last_line(file: BinaryIO) -> bytes:
+    """Empty where it is not whole."""
+    size, block = file.seek(0, os.SEEK_END), LAST
+    while True:
+        start = max(0, size - block)
+        file.seek(start)
+        data = file.read(size - start)
+        if not data.endswith(b"\n"):
+            return b""
+        if (at := data.rfind(b"\n", 0, -1)) >= 0 or start == 0:
+            return data[at + 1 :]
+        block *= 8
+
+
+def summary_of_ended(name: str, opening: Opening, end: End) -> Summary:
+    sums = {
+        "turns": int(_counted(end, "turns")),
+        "sandbox_seconds": round(_counted(end, "create_seconds") + _counted(end, "exec_seconds"), 4),
+        "model_seconds": end.model_seconds,
+        "prompt_tokens": end.prompt_tokens,
+        "completion_tokens": end.completion_tokens,
+    }
+    return _summary(name, opening, end, sums)
+
+
+def _counted(end: End | None, name: str) -> float:
+    value = end.tally.get(name) if end else None
+    return value if isinstance(value, int | float) else 0.0
+
+
+def _summary(name: str, opening: Opening, end: End | None, sums: Mapping[str, Any]) -> Summary:
+    verdict, fault = (end.verdict, end.error) if end else (None, None)
+    ended: dict[str, Any] = {} if end is None else {"seconds": end.seconds, "outcome": end.outcome, "over": end.over}
+    if verdict:
+        ended |= {"reward": verdict.reward, "tests_passed": verdict.passed, "tests_total": len(verdict.tests)}
+    if fault:
+        ended["error"] = (f"{fault.stage}: " if fault.stage else "") + fault.message
+    return Summary(
+        file=name,
+        id=opening.id,
+        task=opening.task.id,
+        policy=opening.policy,
+        sandbox=opening.sandbox,
+        started=opening.started,
+        ended=end is not None,
+        **cast("dict[str, Any]", {"grading_seconds": _counted(end, "grade_seconds"), **sums, **ended}),
+    )
 
 
 class _CutOff(Exception):

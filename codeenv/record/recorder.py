@@ -18,7 +18,7 @@ from codeenv.calls import ToolCall
 from codeenv.grading.verdict import TestResult, Verdict
 from codeenv.grading.workspace import start_digest
 from codeenv.record.folder import Recordings, append
-from codeenv.record.reading import Recording
+from codeenv.record.reading import Recording, sums_of
 from codeenv.record.schema import (
     Data,
     End,
@@ -221,7 +221,13 @@ class Recorder:
         counts = {key: _rounded(value) if isinstance(value, float) else value for key, value in tally.items()}
         await self._write(
             lambda: End(
-                seconds=_rounded(seconds), outcome=outcome, over=over, verdict=judged, error=fault, tally=counts
+                seconds=_rounded(seconds),
+                outcome=outcome,
+                over=over,
+                verdict=judged,
+                error=fault,
+                tally=counts,
+                **sums_of(self._recording.turns if self._recording else ()),
             ),
             last=True,
         )
@@ -249,7 +255,12 @@ class Recorder:
         elif self._recording is not None and not isinstance(line, Left):
             if isinstance(line, Turn):
                 said = line.said.model_copy(update={"text": "", "reasoning": ""})
-                self._recording.turns.append(line.model_copy(update={"results": [], "diff": [], "said": said}))
+                tested = [
+                    Result(name=one.name, tool=one.tool, text="", seconds=one.seconds)
+                    for one in line.results
+                    if one.tool == "run_tests"
+                ]
+                self._recording.turns.append(line.model_copy(update={"results": tested, "diff": [], "said": said}))
             else:
                 part = {"start": line.model_copy(update={"prompt": []})} if isinstance(line, Start) else {"end": line}
                 self._recording = replace(self._recording, **part)

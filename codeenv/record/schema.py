@@ -245,6 +245,10 @@ class End(Part):
     error: Fault | None = None
     tally: dict[str, Any]
     """The fields of `codeenv.episode.Tally`."""
+    model_seconds: float | None = None
+    """Sums over the turns, so that a list of episodes need not read them; None: they were not made."""
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
 
 
 Line = Annotated[Opening | Start | Turn | Left | End, Field(discriminator="kind")]
@@ -272,7 +276,7 @@ class Summary(Part):
     seconds: float = 0.0
     model_seconds: float = 0.0
     sandbox_seconds: float = 0.0
-    """Making the box and running commands."""
+    """Making the box and running commands, without the tests that the policy ran."""
     grading_seconds: float = 0.0
     prompt_tokens: int = 0
     completion_tokens: int = 0

@@ -29,7 +29,9 @@ from codeenv.sandbox.box.processes import (
 )
 
 LESS_URGENT = 5  # than the agent, which a busy command may not starve
-SETTLE_SECONDS = 1.0  # how long a killed tree may take to vanish before everything in the box is killed
+SETTLE_SECONDS = 1.0  # how long new processes may go on to turn up in a killed tree before all of the box is killed
+DYING_SECONDS = 7.0  # how long its last ones may take to vanish, on crowded cores; the host waits 10 s for an answer
+GROWING = 3  # looks that find new ones: the first finds all, the next what was being forked
 
 
 class Execution:
@@ -336,18 +338,24 @@ class Commands:
         self.reap()  # is the supervisor still there?
         if execution.supervisor:
             send_signal(execution.supervisor, _signal.SIGSTOP)
-        end = time.monotonic() + SETTLE_SECONDS
-        quiet = 0
+        began = time.monotonic()
+        known, growing, quiet = set(), 0, 0
         while quiet < 2:  # one look can miss the child of a fork that was under way
             still = not execution.supervisor or is_still(execution.supervisor)  # else it may be about to fork
             tree = self.tree(execution)
+            new = [pid for pid in tree if pid not in known]
+            known = set(tree)
+            growing += bool(new)
             quiet = quiet + 1 if still and not tree else 0
-            if time.monotonic() > end:
+            seconds = time.monotonic() - began
+            if seconds > DYING_SECONDS or (new and growing > GROWING and seconds > SETTLE_SECONDS):
                 self.kill_all()
                 break
             for signal in (_signal.SIGSTOP, _signal.SIGKILL):  # stopped first, so that none forks meanwhile
                 for pid in tree:
                     send_signal(pid, signal)
+            if not (new or quiet):
+                time.sleep(0.001)  # they need a core to die on
         if execution.supervisor:
             send_signal(execution.supervisor, _signal.SIGKILL)
 
