@@ -23,13 +23,15 @@ FOLDER = Path(__file__).parents[1] / "notebooks"
 TOGETHER = 2
 CELL_SECONDS = 300
 
+DATE = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d)?[\d.]*(?:Z| UTC|[+-]\d\d:\d\d)?")
+NAME = re.compile(r"\b[0-9a-f]{12}\b")  # an episode's
 MASKS = [
     (re.compile(r"<style>.*?</style>", re.DOTALL), ""),
-    (re.compile(r"\d{4}-\d\d-\d\d[T ][\d:.+Z]+"), "DATE"),
     (re.compile(r"\b[0-9a-f]{8,64}\b"), "ID"),
     (re.compile(r"(?:\d+ h )?\d+ m \d+ s|(?:&lt;|<)?\d+(?:\.\d+)? (?:ms|s)\b"), "TIME"),
     (re.compile(r"\b\d+\.\d\b(?!\.)"), "TIME"),  # a column of seconds
     (re.compile(r"[\d.,]+[kM]? (?:tok|in|out)\b"), "TOKENS"),
+    (re.compile(r"\b3\.\d+\.\d+\b"), "PYTHON"),
     (re.compile(r"[ \t]+"), " "),  # columns are as wide as what is in them
 ]
 
@@ -64,16 +66,17 @@ def executed(path: Path) -> NotebookNode:
     with tempfile.TemporaryDirectory(prefix="notebook-") as home:
         place = Path(shutil.copytree(path.parent, Path(home, path.parent.name)))
         environment = os.environ | {
-            "HF_HUB_OFFLINE": "1", "TMPDIR": home, "COLUMNS": "100", "TERM": "dumb",
+            "HF_HUB_OFFLINE": "1", "TMPDIR": home, "COLUMNS": "110", "TERM": "dumb",
             "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
         }  # fmt: skip
         client = NotebookClient(
-            notebook, timeout=CELL_SECONDS, kernel_name="python3", record_timing=False,
+            notebook, timeout=CELL_SECONDS, kernel_name="python3", record_timing=False, coalesce_streams=True,
             resources={"metadata": {"path": str(place)}},
         )  # fmt: skip
         client.execute(env=environment)
         for cell in notebook.cells:
             if cell.cell_type == "code":
+                # What goes to standard error is progress, and warnings about this machine.
                 outputs = [output for output in cell.outputs if output.get("name") != "stderr"]
                 cell.outputs = [_clean(output, place, home) for output in outputs]
                 cell.metadata.pop("execution", None)
@@ -82,10 +85,11 @@ def executed(path: Path) -> NotebookNode:
 
 
 def _clean(output: NotebookNode, *paths: object) -> NotebookNode:
-    """Without paths of this machine. What goes to standard error is left out: progress, and warnings about it."""
+    """Without what is of this machine and this day."""
     text = nbformat.v4.writes(nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(outputs=[output])]))
     for path in paths:
         text = text.replace(str(path), ".")
+    text = NAME.sub("0" * 12, DATE.sub("DATE", text))
     return nbformat.reads(text, as_version=4).cells[0].outputs[0]
 
 
