@@ -32,6 +32,7 @@ FRAGMENTS = (
     "episodes",
     "run",
     "verdicts",
+    "task",
 )
 """Each is a file in `templates`, whose first line names the values that it takes."""
 
