@@ -130,7 +130,7 @@ class Following:
             summary = glance(self.folder / one.file)
         except (RecordingError, FileNotFoundError):
             return
-        fault = line.get("error") or {}
+        fault: dict[str, Any] = line.get("error") or {}
         self.ended.append(Ended(summary, one.labels, str(fault.get("stage") or ""), str(fault.get("message") or "")))
 
     def _done(self, name: str) -> None:

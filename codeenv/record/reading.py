@@ -109,8 +109,12 @@ def glance(path: Path) -> Summary:
         first, last = file.readline(), _last_line(file)
     try:
         opening, end = LINE.validate_json(first), LINE.validate_json(last)
-        known = isinstance(opening, Opening) and opening.format == FORMAT
-        if known and isinstance(end, End) and end.model_seconds is not None:
+        if (
+            isinstance(opening, Opening)
+            and opening.format == FORMAT
+            and isinstance(end, End)
+            and end.model_seconds is not None
+        ):
             return summary_of_ended(path.name, opening, end)
     except ValidationError:
         pass  # it is told properly below
