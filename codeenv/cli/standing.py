@@ -6,7 +6,7 @@ import re
 import time
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from codeenv.cli.vf_eval import Rollout
@@ -58,14 +58,15 @@ class Standing:
             self._recorded[_trajectory(ended)] = ended
             if ended.summary.reward is not None:
                 self._count(_rollout(ended))
-            elif ended.summary.outcome is not None:
-                failures.append(_failure(ended))
+            elif ended.summary.outcome is not None and ended.message:
+                failures.append(self._failure(ended))
             if not self.kept:
                 (self.following.folder / ended.summary.file).unlink(missing_ok=True)
         for rollout in saved:
             self._count(rollout)
-            if not rollout.counts and rollout.trajectory not in self._recorded:
-                failures.append(Failure(rollout.task, rollout.outcome, "", rollout.error, "", final=True))
+            known = self._recorded.get(rollout.trajectory)
+            if not rollout.counts and not (known and known.message):
+                failures.append(_saved_failure(rollout, known))
         return failures
 
     def _count(self, rollout: Rollout) -> None:
@@ -130,15 +131,24 @@ class Standing:
     @property
     def failures(self) -> list[Failure]:
         """Every attempt that has failed, those that were tried again too."""
-        found = [
-            replace(_failure(ended), final=key in self._done)
-            for key, ended in self._recorded.items()
+        recorded = [
+            ended
+            for ended in self._recorded.values()
             if ended.summary.reward is None and ended.summary.outcome is not None
         ]
+        found = [self._failure(ended) for ended in recorded]
         for key, rollout in self._done.items():
             if not rollout.counts and key not in self._recorded:
-                found.append(Failure(rollout.task, rollout.outcome, "", rollout.error, "", final=True))
+                found.append(_saved_failure(rollout, None))
         return found
+
+    def _failure(self, ended: Ended) -> Failure:
+        key, summary = _trajectory(ended), ended.summary
+        saved = self._done.get(key)
+        if saved is not None and not ended.message:
+            return _saved_failure(saved, ended)
+        message = " ".join((ended.message or ended.fault).split())
+        return Failure(summary.task, summary.outcome or "", ended.stage, message, summary.file, final=saved is not None)
 
     @property
     def retries(self) -> int:
@@ -168,10 +178,10 @@ def _trajectory(ended: Ended) -> str:
     return str(ended.labels.get("trajectory_id") or ended.summary.file)
 
 
-def _failure(ended: Ended) -> Failure:
-    summary = ended.summary
-    message = " ".join((ended.message or summary.error).split())
-    return Failure(summary.task, summary.outcome or "", ended.stage, message, summary.file)
+def _saved_failure(rollout: Rollout, ended: Ended | None) -> Failure:
+    """One of which the results say more than its recording."""
+    file = ended.summary.file if ended else ""
+    return Failure(rollout.task, rollout.outcome, "", rollout.error, file, final=True)
 
 
 def _rollout(ended: Ended) -> Rollout:
