@@ -40,6 +40,7 @@ bench: $(READY)
 	$(BIN)/python benchmarks/humaneval.py
 	$(BIN)/python benchmarks/stdio.py
 	$(BIN)/python benchmarks/large_sets.py
+	$(BIN)/python benchmarks/recording.py
 	$(BIN)/python benchmarks/beam.py
 
 clean:

@@ -23,6 +23,7 @@ _NAMES = {
     "load_tasks": "codeenv.sources",
     "get_provider": "codeenv.sandbox",
     "SandboxSpec": "codeenv.sandbox.api",
+    "open_episode": "codeenv.notebook",
 }
 
 __all__ = [*_NAMES]  # pyright: ignore[reportUnsupportedDunderAll]

@@ -11,10 +11,11 @@ the one action, and there is no box but those that judge it.
 from __future__ import annotations
 
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from copy import copy
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -26,10 +27,11 @@ from codeenv.briefing import system_message, task_message
 from codeenv.grading import GRADING_RESERVE, box_spec, grade, workspace_of
 from codeenv.grading.verdict import Outcome, Verdict
 from codeenv.observation import TokenCounter
+from codeenv.played import IS_OVER, TIME_IS_UP, Played
 from codeenv.prompts import Prompts, default_prompts
 from codeenv.record.folder import Recordings
 from codeenv.record.recorder import Recorder
-from codeenv.record.schema import Fork, Said
+from codeenv.record.schema import Fork, Said, Turn
 from codeenv.rendering import Source, rendered
 from codeenv.sandbox.api import ExportTooLarge, Sandbox, SandboxError, SandboxExpired, SandboxProvider, SandboxSpec
 from codeenv.sandbox.archive import Archive
@@ -46,6 +48,9 @@ Action = ToolCall | str
 
 Over = Literal["", "submitted", "no_action", "turns", "time", "expired", "stopped"]
 """Why an episode takes no more actions; empty while it does."""
+
+OWN_ENDS = ("submitted", "no_action", "turns")
+"""Those that are in the turns themselves: a fork has them too."""
 
 CALLS_PER_TURN = 32
 IDLE_TURNS = 2  # messages without any action, one after the other, that end an episode
@@ -88,6 +93,9 @@ class Episode:
         self.over: Over = ""
         self.verdict: Verdict | None = None
         self.tally = Tally(create_seconds=create_seconds)
+        self.played: list[Played] = []
+        """Its turns so far, as they can be played again."""
+        self._boxes = provider
         self._provider = Metered(provider, self._lived)
         self._sandbox = sandbox
         self._born: float | None = time.monotonic() - create_seconds if sandbox else None
@@ -99,6 +107,8 @@ class Episode:
         self._abandoned: Outcome | None = None
         self._finishing = False
         self._recorder = recorder
+        self._told: Sequence[Mapping[str, Any]] | None = None
+        self._given: deque[Verdict] = deque()
         self._command_timeout = task.limits.command_timeout or settings.command_timeout
         reserve = min(task.grader.timeout + GRADING_RESERVE, settings.ttl_seconds / 2)
         self._deadline = time.monotonic() - create_seconds + settings.ttl_seconds - reserve
@@ -122,6 +132,10 @@ class Episode:
         if self._sandbox is None:
             raise RuntimeError("in the protocol 'answer' the policy has no box")
         return self._sandbox
+
+    @property
+    def recorder(self) -> Recorder | None:
+        return self._recorder
 
     @classmethod
     @asynccontextmanager
@@ -165,12 +179,14 @@ class Episode:
         prompt: Sequence[Mapping[str, Any]] | None = None,
         labels: Mapping[str, Any] | None = None,
         fork: Fork | None = None,
+        workspace: Archive | None = None,
     ) -> Episode:
         """An episode that the caller must `close()`.
 
         :param prompt: the messages before its first turn, for the recording, where they are not those of
             `system_message` and `task_message`. :param labels: what the caller calls it, for the recording too; of
-            these, `policy` is the policy's name.
+            these, `policy` is the policy's name. :param workspace: what the box starts with instead of the task's
+            files.
         """
         started = time.monotonic()
         box = box_spec(task, spec).model_copy(update={"ttl_seconds": settings.ttl_seconds})
@@ -180,7 +196,7 @@ class Episode:
             recorder = Recorder(record, task, settings, labels=labels or {}, fork=fork)
             await recorder.open(provider.name, box)
         try:
-            sandbox = None if single else await _box(task, provider, box)
+            sandbox = None if single else await _box(task, provider, box, workspace)
         except BaseException as error:
             if recorder is not None:
                 with anyio.CancelScope(shield=True):
@@ -188,6 +204,7 @@ class Episode:
             raise
         seconds = time.monotonic() - started if sandbox else 0.0
         episode = cls(task, provider, settings, box, sandbox, prompts or default_prompts(), seconds, recorder)
+        episode._told = prompt
         if recorder is not None:
             try:
                 told = prompt if prompt is not None else episode.prompt()
@@ -198,6 +215,11 @@ class Episode:
         return episode
 
     # --- what the policy is told ---------------------------------------------------------------------------
+
+    @property
+    def recorded_in(self) -> Path | None:
+        """The file of its recording; None: it has none."""
+        return self._recorder.path if self._recorder else None
 
     @property
     def deadline(self) -> float:
@@ -254,6 +276,8 @@ class Episode:
                 f"the episode takes one message as text{f' and is over ({self.over})' * bool(self.over)}"
             )
         self.tally.turns += 1
+        said = said if said and said.text == message else (said or Said()).model_copy(update={"text": message})
+        self.played.append(Played(said))
         try:
             self._answer = await to_thread.run_sync(code_of, message, answer)
             observation = Observation(f"[the answer is {answer.path}, which is now judged]", "answer", done=True)
@@ -265,7 +289,6 @@ class Episode:
         self._count(observation)
         if self._recorder is not None:
             answer_call = [ToolCall(observation.tool)]
-            said = said or Said(text=message)
             await self._recorder.turn(answer_call, [observation], said, began=began, over=self.over)
         return observation
 
@@ -300,7 +323,7 @@ class Episode:
         self._idle = 0
         for number, call in enumerate(calls):
             if self.over:
-                call = ToolCall(call.name, id=call.id, fault=f"the episode is over ({self.over})")
+                call = ToolCall(call.name, id=call.id, fault=f"{IS_OVER} ({self.over})")
             elif number >= CALLS_PER_TURN:
                 call = ToolCall(call.name, id=call.id, fault=f"more than {CALLS_PER_TURN} calls in one message")
             observations.append(await self._take(call, toolbox))
@@ -315,6 +338,9 @@ class Episode:
         began: float,
         error: BaseException | None = None,
     ) -> None:
+        verdicts = tuple(seen.verdict for seen in observations if seen.verdict)
+        broken = _broken_off(error) if error else ""
+        self.played.append(Played(said or Said(), tuple(calls[: len(observations)]), verdicts, broken))
         if self._recorder is None or self._toolbox is None:
             return
         with anyio.CancelScope(shield=error is not None):
@@ -326,14 +352,14 @@ class Episode:
                 sandbox=None if error else self._sandbox,
                 cwd=self._toolbox.cwd,
                 over=self.over,
-                error=f"{type(error).__name__}: {error}" if error else "",
+                error=broken,
             )
 
     async def _take(self, call: ToolCall, toolbox: Toolbox) -> Observation:
         left = self._deadline - time.monotonic()
         if not self.over and left <= 0:
             self.over = "time"
-            call = ToolCall(call.name, id=call.id, fault="the episode's time is up")
+            call = ToolCall(call.name, id=call.id, fault=TIME_IS_UP)
         try:
             timeout = min(self._command_timeout, max(left, SHORTEST_COMMAND))
             observation = await toolbox.call(call, timeout=timeout)
@@ -379,6 +405,8 @@ class Episode:
         if allowed and self.tally.test_runs >= allowed:
             raise ValueError(f"the tests did not run: all {allowed} runs of this episode were used")
         self.tally.test_runs += 1
+        if self._given:
+            return self._given.popleft()
         started = time.monotonic()
         try:
             # What is graded now may take as long as the episode has left, and not from the reserve for the end.
@@ -394,6 +422,124 @@ class Episode:
 
     async def _graded(self, left: Archive) -> Verdict:
         return await grade(self.task, left, self._provider, self._spec, retries=self.settings.grading_retries)
+
+    # --- again ----------------------------------------------------------------------------------------------
+
+    async def play(self, turn: Played, *, given: bool = False) -> None:
+        """Take a turn that was played before, perhaps in another episode: the calls that were answered then.
+
+        :param given: whether `run_tests` is answered with the verdicts of then, which costs no grading.
+        :raises SandboxError: the box is lost. :raises RuntimeError: the episode is over.
+        """
+        if self.settings.protocol == "answer":
+            await self.step(turn.said.text, said=turn.said)
+        elif turn.broken and not turn.calls:
+            await self._pass(turn)
+        else:
+            self._given = deque(turn.verdicts if given else ())
+            try:
+                await self.turn(turn.calls, said=turn.said)
+            finally:
+                self._given.clear()
+
+    async def _pass(self, turn: Played) -> None:
+        """A turn of which nothing was answered: it counts, and does nothing."""
+        self.tally.turns += 1
+        self.played.append(turn)
+        if self._recorder is not None and self._toolbox is not None:
+            now = time.monotonic()
+            await self._recorder.turn([], [], turn.said, began=now, cwd=self._toolbox.cwd, error=turn.broken)
+
+    async def fork(self, turn: int | None = None, *, how: Literal["", "snapshot", "replay"] = "") -> Episode:
+        """A new episode that goes on from the end of `turn` of this one: 0 is the start, None the present. The caller
+        must `close()` it; this one is not disturbed, and may be over or closed.
+
+        Its workspace, dot-files too, and its shell's directory and exported variables are those of then. Turns, calls
+        and runs of tests up to then count as its own, so that it has the rest of them; its box, its time to live, its
+        seconds and its recording, which begins with those turns, are its own.
+
+        `how`: "snapshot" copies the workspace and the shell as they are now: the same also where commands depend on
+        the time or on chance. It leaves behind running processes, special files and everything outside the workspace.
+        "replay" makes the calls again in a fresh box, and answers `run_tests` as it was answered then; a call that was
+        broken off is left out. By default it is a snapshot for the present turn, unless that is known to leave
+        something behind (outputs that were kept, special files, a workspace over 64 MiB), else a replay.
+
+        Not while a turn is being taken. :raises ValueError: there is no such turn, or no snapshot to be had of it; says
+            why. :raises SandboxError: the fork's box could not be made or was lost; none is left.
+        """
+        at = len(self.played) if turn is None else turn
+        if not 0 <= at <= len(self.played):
+            raise ValueError(f"turn: must be 0 to {len(self.played)}, the turns that were played, not {turn}")
+        hindrance = self._no_snapshot(at)
+        if how == "snapshot" and hindrance:
+            raise ValueError(f"how: no snapshot of turn {at}: {hindrance}")
+        if how != "replay" and not hindrance:
+            try:
+                workspace = await self.sandbox.export()
+            except (ExportTooLarge, OSError) as error:
+                if how == "snapshot":
+                    raise ValueError(f"how: no snapshot of turn {at}: {_unreadable(error)}") from error
+            except SandboxError:
+                if how == "snapshot":
+                    raise
+            else:
+                if how == "snapshot" or not (workspace.skipped or self._keeps_outputs):
+                    return await self._forked(at, workspace)
+        return await self._forked(at)
+
+    def _no_snapshot(self, turn: int) -> str:
+        """Why there is none."""
+        if turn != len(self.played):
+            return f"it is turn {len(self.played)} now"
+        if self._toolbox is None or self._born is None:
+            return "there is no box"
+        if self._recorder is not None and not self._recorder.works:
+            return "its recording, which the fork's begins with, has ended before"
+        if self._boxes.capabilities.isolation == "none":
+            return "boxes of this sandbox have each a directory of its own name, which what is in it may know"
+        return ""
+
+    @property
+    def _keeps_outputs(self) -> bool:
+        return self._toolbox is not None and self._toolbox.shell.keeps_outputs
+
+    async def _forked(self, at: int, workspace: Archive | None = None) -> Episode:
+        recorder = self._recorder
+        past = await recorder.written(at) if recorder and workspace is not None else []
+        episode = await Episode.open(
+            self.task,
+            self._boxes,
+            self.settings,
+            spec=self._spec,
+            prompts=self._prompts,
+            record=recorder.folder if recorder else None,
+            prompt=self._told,
+            labels=recorder.labels if recorder else None,
+            fork=Fork(id=recorder.id, turn=at) if recorder else None,
+            workspace=workspace,
+        )
+        try:
+            if workspace is None:
+                for played in self.played[:at]:
+                    await episode.play(played, given=True)
+            else:
+                await episode._continue(self, past)
+        except BaseException:
+            await episode.close()
+            raise
+        return episode
+
+    async def _continue(self, other: Episode, past: Sequence[Turn]) -> None:
+        """Be where another episode is, whose workspace is there already."""
+        assert self._toolbox is not None
+        assert other._toolbox is not None
+        counts = {f.name: copy(getattr(other.tally, f.name)) for f in fields(Tally) if not f.name.endswith("_seconds")}
+        self.tally = replace(self.tally, **counts)
+        self.played, self._idle = [*other.played], other._idle
+        self.over = other.over if other.over in OWN_ENDS else ""
+        self._toolbox.shell.state = other._toolbox.shell.state
+        if self._recorder is not None and other._recorder is not None:
+            await self._recorder.inherit(past, other._recorder.tree)
 
     # --- the end --------------------------------------------------------------------------------------------
 
@@ -492,12 +638,12 @@ class Episode:
         self.tally.box_seconds += seconds
 
 
-async def _box(task: Task, provider: SandboxProvider, spec: SandboxSpec) -> Sandbox:
-    """A box with the task's files."""
+async def _box(task: Task, provider: SandboxProvider, spec: SandboxSpec, workspace: Archive | None) -> Sandbox:
+    """A box with the task's files, or with others."""
     started = time.monotonic()
     sandbox = await provider.open(spec)
     try:
-        await sandbox.import_(workspace_of(task))
+        await sandbox.import_(workspace_of(task) if workspace is None else workspace)
     except OSError as error:
         await sandbox.close()
         text = f"the task's files do not fit the box: {error}"
@@ -510,6 +656,11 @@ async def _box(task: Task, provider: SandboxProvider, spec: SandboxSpec) -> Sand
 
 def _outcome_of(error: BaseException | None) -> Outcome | None:
     return "infra" if isinstance(error, SandboxError) else None
+
+
+def _broken_off(error: BaseException) -> str:
+    # What a cancellation says of itself are addresses in memory.
+    return "interrupted" if isinstance(error, anyio.get_cancelled_exc_class()) else f"{type(error).__name__}: {error}"
 
 
 def _unreadable(error: Exception) -> str:

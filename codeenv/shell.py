@@ -61,6 +61,16 @@ class ShellResult:
     notice: str
 
 
+@dataclass(frozen=True)
+class ShellState:
+    """What one call hands to the next: the directory, the exported variables as `export -p` writes them, and how many
+    calls there were, after which outputs are named."""
+
+    cwd: str
+    exports: str
+    calls: int
+
+
 class Shell:
     def __init__(self, sandbox: Sandbox) -> None:
         self._sandbox = sandbox
@@ -68,6 +78,19 @@ class Shell:
         self._calls = 0
         self._saved: list[tuple[str, int]] = []
         self.cwd = sandbox.workdir
+
+    @property
+    def state(self) -> ShellState:
+        return ShellState(self.cwd, self._exports, self._calls)
+
+    @state.setter
+    def state(self, state: ShellState) -> None:
+        self.cwd, self._exports, self._calls = state.cwd, state.exports, state.calls
+
+    @property
+    def keeps_outputs(self) -> bool:
+        """Whether there are whole outputs of its commands in the box, outside the workspace."""
+        return bool(self._saved)
 
     async def run(self, command: str, *, timeout: float) -> ShellResult:
         """Run `command` where the last one left off, for at most `timeout` seconds.

@@ -57,6 +57,11 @@ class Observation:
     verdict: Verdict | None = field(default=None, repr=False)
     """Of `run_tests`, with all that the policy may not see."""
 
+    def _repr_html_(self) -> str:
+        from codeenv.html import styled
+
+        return styled("observation", observation=self)
+
 
 class Toolbox:
     """The tools of one episode, bound to its box."""
@@ -73,7 +78,7 @@ class Toolbox:
         feedback: str,
     ) -> None:
         self._sandbox = sandbox
-        self._shell = Shell(sandbox)
+        self.shell = Shell(sandbox)
         self._tools = tuple(tools)
         self._prompts = prompts
         self._counter = counter
@@ -84,7 +89,7 @@ class Toolbox:
     @property
     def cwd(self) -> str:
         """The shell's directory."""
-        return self._shell.cwd
+        return self.shell.cwd
 
     async def call(self, call: ToolCall, *, timeout: float) -> Observation:
         """Run one call, a command for at most `timeout` seconds, and say what happened.
@@ -119,7 +124,7 @@ class Toolbox:
         return replace(observation, seconds=time.monotonic() - started)
 
     async def _bash(self, arguments: Bash, timeout: float) -> Observation:
-        result = await self._shell.run(arguments.command, timeout=timeout)
+        result = await self.shell.run(arguments.command, timeout=timeout)
         done = result.exec
         values = {
             "exit_code": done.exit_code,

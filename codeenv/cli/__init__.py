@@ -11,6 +11,7 @@ from codeenv.cli.doctor import doctor
 from codeenv.cli.eval import evaluate
 from codeenv.cli.image import app as image
 from codeenv.cli.policy import policy
+from codeenv.cli.report import report
 from codeenv.cli.sandboxes import app as sandboxes
 from codeenv.cli.validate import validate
 
@@ -28,5 +29,6 @@ app.command()(audit)
 app.command()(datasets)
 app.command()(doctor)
 app.command()(policy)
+app.command()(report)
 app.add_typer(sandboxes, name="sandboxes")
 app.add_typer(image, name="image")

@@ -51,3 +51,8 @@ class Verdict(BaseModel):
     @property
     def solved(self) -> bool:
         return self.reward == 1.0
+
+    def _repr_html_(self) -> str:
+        from codeenv.html import styled
+
+        return styled("verdict", verdict=self)

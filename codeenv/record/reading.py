@@ -81,13 +81,21 @@ class Recording:
             return summary_of_ended(self.path.name, self.opening, self.end)
         last = self.turns[-1] if self.turns else None
         started = self.start.seconds if self.start else 0.0
+        tested = sum(one.seconds for turn in self.turns for one in turn.results if one.tool == "run_tests")
+        ran = sum(turn.seconds for turn in self.turns) - tested
         sums: dict[str, Any] = {
             "turns": len(self.turns),
             "seconds": last.at + last.seconds if last else started,
-            "sandbox_seconds": round(started + sum(turn.seconds for turn in self.turns), 4),
+            "sandbox_seconds": round(started + max(ran, 0.0), 4),
+            "grading_seconds": _counted(self.end, "grade_seconds") or round(tested, 4),
             **sums_of(self.turns),
         }
         return _summary(self.path.name, self.opening, self.end, sums)
+
+    def _repr_html_(self) -> str:
+        from codeenv.html import styled
+
+        return styled("recording", recording=self)
 
 
 def sums_of(turns: Sequence[Turn]) -> dict[str, Any]:
@@ -109,13 +117,9 @@ def glance(path: Path) -> Summary:
         first, last = file.readline(), _last_line(file)
     try:
         opening, end = LINE.validate_json(first), LINE.validate_json(last)
-        if (
-            isinstance(opening, Opening)
-            and opening.format == FORMAT
-            and isinstance(end, End)
-            and end.model_seconds is not None
-        ):
-            return summary_of_ended(path.name, opening, end)
+        if isinstance(opening, Opening) and isinstance(end, End):
+            if opening.format == FORMAT and end.model_seconds is not None:
+                return summary_of_ended(path.name, opening, end)
     except ValidationError:
         pass  # it is told properly below
     return Recording.load(path, partial=True).summary
@@ -165,9 +169,8 @@ def _summary(name: str, opening: Opening, end: End | None, sums: Mapping[str, An
         policy=opening.policy,
         sandbox=opening.sandbox,
         started=opening.started,
-        grading_seconds=_counted(end, "grade_seconds"),
         ended=end is not None,
-        **{**sums, **ended},
+        **cast("dict[str, Any]", {"grading_seconds": _counted(end, "grade_seconds"), **sums, **ended}),
     )
 
 

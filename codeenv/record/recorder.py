@@ -63,7 +63,7 @@ class Recorder:
         fork: Fork | None = None,
     ) -> None:
         self.id, self.path = folder.new(task.id)
-        self._folder = folder
+        self.folder = folder
         self._task = task
         self._settings = settings
         self._labels = {key: value for key, value in labels.items() if key != "policy"}
@@ -75,6 +75,16 @@ class Recorder:
         self._recording: Recording | None = None
         self._works = True
         self._ended = False
+
+    @property
+    def works(self) -> bool:
+        """Whether everything so far was written."""
+        return self._works
+
+    @property
+    def labels(self) -> dict[str, Any]:
+        """As `Episode.open` takes them."""
+        return {**self._labels, "policy": self._policy}
 
     @property
     def tree(self) -> Tree:
@@ -91,7 +101,7 @@ class Recorder:
                     id=self._task.id,
                     digest=self._task.digest,
                     start=start_digest(self._task),
-                    source=self._folder.source,
+                    source=self.folder.source,
                 ),
                 sandbox=sandbox,
                 settings=self._settings.model_dump(mode="json"),
@@ -183,6 +193,18 @@ class Recorder:
             attempts=verdict.attempts,
         )
 
+    async def written(self, turns: int) -> list[Turn]:
+        """The first turns, as they stand in the file. :raises RecordingError, OSError: they do not any more."""
+        found = await to_thread.run_sync(lambda: Recording.load(self.path, partial=True).turns)
+        return found[:turns]
+
+    async def inherit(self, turns: Sequence[Turn], tree: Tree) -> None:
+        """Those of the episode that this one goes on from, and the workspace after them."""
+        for turn in turns:
+            await self._write(lambda turn=turn: turn)
+        self._turns, self._tree = len(turns), tree
+        self._last = time.monotonic()
+
     async def left(self, archive: Archive) -> None:
         await self._write(lambda: left_by(self._task, archive))
 
@@ -221,7 +243,7 @@ class Recorder:
             self._count(line)
             append(self.path, plain(line), new=isinstance(line, Opening))
             if last and self._recording is not None:
-                self._folder.note(self._recording.summary)
+                self.folder.note(self._recording.summary)
         except OSError as error:
             self._works = False
             logger.warning("the recording %s ends here: %s", self.path, error)
@@ -233,7 +255,12 @@ class Recorder:
         elif self._recording is not None and not isinstance(line, Left):
             if isinstance(line, Turn):
                 said = line.said.model_copy(update={"text": "", "reasoning": ""})
-                self._recording.turns.append(line.model_copy(update={"results": [], "diff": [], "said": said}))
+                tested = [
+                    Result(name=one.name, tool=one.tool, text="", seconds=one.seconds)
+                    for one in line.results
+                    if one.tool == "run_tests"
+                ]
+                self._recording.turns.append(line.model_copy(update={"results": tested, "diff": [], "said": said}))
             else:
                 part = {"start": line.model_copy(update={"prompt": []})} if isinstance(line, Start) else {"end": line}
                 self._recording = replace(self._recording, **part)

@@ -120,6 +120,11 @@ class Judged(Part):
     def passed(self) -> int:
         return sum(test.passed for test in self.tests)
 
+    def _repr_html_(self) -> str:
+        from codeenv.html import styled
+
+        return styled("verdict", verdict=self)
+
 
 class Raw(Part):
     """What a result's text was made of: a template and its values, for `output` the bytes as the box kept them; or a
@@ -194,6 +199,11 @@ class Turn(Part):
     error: str = ""
     """What broke the turn off; `results` are those of the calls before."""
 
+    def _repr_html_(self) -> str:
+        from codeenv.html import styled
+
+        return styled("turn", turn=self)
+
 
 class FileLeft(Part):
     """One that is not as the task had it."""
@@ -266,7 +276,7 @@ class Summary(Part):
     seconds: float = 0.0
     model_seconds: float = 0.0
     sandbox_seconds: float = 0.0
-    """Making the box and running commands."""
+    """Making the box and running commands, without the tests that the policy ran."""
     grading_seconds: float = 0.0
     prompt_tokens: int = 0
     completion_tokens: int = 0

@@ -101,7 +101,9 @@ async def test_real_episodes(provider: SandboxProvider, tmp_path: Path) -> None:
     with pytest.raises(SandboxError):
         await Episode.open(pytest_task(), Failing(provider), EpisodeSettings(), record=folder)
     following.read()
-    assert [(one.summary.outcome, one.stage, one.message) for one in following.ended] == [
+    assert [
+        (one.summary.outcome, one.stage, one.message) for one in sorted(following.ended, key=lambda one: one.stage)
+    ] == [
         ("failed", "", ""),
         ("infra", "create", "no room"),
     ]

@@ -24,6 +24,15 @@ def test_a_whole_one(tmp_path: Path) -> None:
     assert summary.ended
 
 
+def test_tests_that_the_policy_ran_are_grading_time(tmp_path: Path) -> None:
+    ran = {"name": "run_tests", "tool": "run_tests", "text": "", "seconds": 2.0}
+    lines = [OPENING, START, turn(1, seconds=2.5, results=[ran]), {**END, "tally": {"grade_seconds": 5.0}}]
+    summary = Recording.load(written(tmp_path / "r.jsonl", *lines)).summary
+    assert (summary.sandbox_seconds, summary.grading_seconds) == (1.0, 5.0)
+    unended = Recording.load(written(tmp_path / "u.jsonl", *lines[:-1])).summary
+    assert (unended.sandbox_seconds, unended.grading_seconds) == (1.0, 2.0)
+
+
 FAULTS: dict[str, tuple[list[Any], str]] = {
     "empty": ([], "line 1: the file is empty; a recording begins with a line of kind 'episode'"),
     "no-json": ([OPENING, "so it goes"], "line 2: is no JSON ("),

@@ -1,0 +1,12 @@
+"""Episodes to work in by hand, in a notebook or any other place with a running loop.
+
+ep = await codeenv.open_episode("starter/tip-jar-payout")
+await ep.bash("ls")
+await ep.run_tests()
+ep.close()
+"""
+
+from codeenv.notebook.episode import OpenEpisode
+from codeenv.notebook.opening import open_episode
+
+__all__ = ["OpenEpisode", "open_episode"]
