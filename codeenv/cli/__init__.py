@@ -13,6 +13,7 @@ from codeenv.cli.image import app as image
 from codeenv.cli.policy import policy
 from codeenv.cli.report import report
 from codeenv.cli.sandboxes import app as sandboxes
+from codeenv.cli.show import show
 from codeenv.cli.validate import validate
 
 app = typer.Typer(
@@ -30,5 +31,6 @@ app.command()(datasets)
 app.command()(doctor)
 app.command()(policy)
 app.command()(report)
+app.command()(show)
 app.add_typer(sandboxes, name="sandboxes")
 app.add_typer(image, name="image")

@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any
 from rich.markup import escape
 from rich.text import Text
 
-from codeenv.cli.live import plain_line
 from codeenv.cli.standing import grouped
-from codeenv.cli.terminal import COLOURS, console, table
+from codeenv.cli.terminal import COLOURS, console, plain_line, table
 
 if TYPE_CHECKING:
     from codeenv.cli.standing import Standing

@@ -18,8 +18,7 @@ from rich.table import Table
 from rich.text import Text
 
 from codeenv.cli import terminal
-from codeenv.cli.terminal import COLOURS, QUIET_SECONDS
-from codeenv.terminal import clean
+from codeenv.cli.terminal import COLOURS, QUIET_SECONDS, plain_line
 
 if TYPE_CHECKING:
     from codeenv.cli.standing import Failure, Standing
@@ -169,11 +168,6 @@ def _told(failures: Sequence[Failure], shown: Counter[tuple[str, str, str]]) -> 
             last = shown[failure.kind] == SAME_FAILURES
             more = " (further ones like it are counted in the summary)" if last else ""
             yield Text(f"{failure.task}: {plain_line(str(failure))[:SHOWN_MESSAGE]}{more}", style="magenta")
-
-
-def plain_line(text: str) -> str:
-    """What comes from boxes and models, without a terminal's control codes, on one line."""
-    return " ".join(clean(text.encode("utf-8", "replace")).split())
 
 
 def clock(seconds: float) -> str:

@@ -117,9 +117,13 @@ def glance(path: Path) -> Summary:
         first, last = file.readline(), _last_line(file)
     try:
         opening, end = LINE.validate_json(first), LINE.validate_json(last)
-        if isinstance(opening, Opening) and isinstance(end, End):
-            if opening.format == FORMAT and end.model_seconds is not None:
-                return summary_of_ended(path.name, opening, end)
+        if (
+            isinstance(opening, Opening)
+            and opening.format == FORMAT
+            and isinstance(end, End)
+            and end.model_seconds is not None
+        ):
+            return summary_of_ended(path.name, opening, end)
     except ValidationError:
         pass  # it is told properly below
     return Recording.load(path, partial=True).summary
