@@ -138,7 +138,7 @@ def _evaluate(job: _Job, endpoints: Sequence[Endpoint]) -> int:
     code = OK
     try:
         for endpoint in endpoints:
-            title = f"{job.dataset}, {endpoint.model}"
+            title = f"{Path(job.dataset).name if Path(job.dataset).exists() else job.dataset}, {endpoint.model}"
             following = Following(job.recordings, endpoint.model)
             standing = Standing(title, job.run.total, job.run.concurrent, following, kept=job.kept is not None)
             found[endpoint.model] = standing

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 SAME_FAILURES = 10  # of one kind that are shown as they happen; the summary counts all
 SHOWN_MESSAGE = 500  # characters
 BAR = 30  # columns at most
+NARROW = 50  # columns, with fewer of which there is room for the task and its turn
 
 
 class View(Protocol):
@@ -134,21 +135,27 @@ def frame(standing: Standing, width: int, height: int) -> list[RenderableType]:
     room = height - len(lines) - 1
     if running and room > 0:
         shown = running if len(running) <= room else running[: max(0, room - 1)]
-        lines.append(_table(shown, time.monotonic()))
+        lines.append(_table(shown, time.monotonic(), width))
         if more := len(running) - len(shown):
             lines.append(Text(f"and {more} more", style="dim"))
     return lines[: max(1, height)]
 
 
-def _table(running: Sequence[Running], now: float) -> Table:
+def _table(running: Sequence[Running], now: float, width: int) -> Table:
     shown = Table.grid(padding=(0, 2, 0, 0))
     shown.add_column(no_wrap=True, overflow="ellipsis")
-    shown.add_column(no_wrap=True, justify="right", min_width=4)
-    shown.add_column(no_wrap=True, min_width=12)
-    shown.add_column(no_wrap=True, justify="right", min_width=7)
-    shown.add_row(*(Text(name, style="dim") for name in ("task", "turn", "stage", "seconds")))
-    for one in running:
-        shown.add_row(Text(plain_line(one.task)), str(one.turn or "-"), _stage(one), f"{now - one.began:.1f}")
+    rows = [("task", "turn", "stage", "seconds")]
+    rows += [(plain_line(one.task), str(one.turn or "-"), _stage(one), f"{now - one.began:.1f}") for one in running]
+    columns = 4
+    if width < NARROW:
+        columns = 2
+        shown.add_column(no_wrap=True, justify="right")
+    else:  # of such a width that the columns stay where they are
+        shown.add_column(no_wrap=True, justify="right", min_width=4)
+        shown.add_column(no_wrap=True, min_width=12)
+        shown.add_column(no_wrap=True, justify="right", min_width=7)
+    for number, row in enumerate(rows):
+        shown.add_row(*(Text(cell, style="" if number else "dim") for cell in row[:columns]))
     return shown
 
 
