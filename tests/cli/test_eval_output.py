@@ -136,12 +136,16 @@ def test_a_signal_ends_the_block(number: signal.Signals) -> None:
     try:
         signal.signal(number, signal.SIG_DFL)
         with pytest.raises(Interrupted) as caught, interruptible():
-            os.kill(os.getpid(), number)
-            time.sleep(5)
+            kill_ourselves(number)
         assert caught.value.exit_code == 128 + number
         assert signal.getsignal(number) == signal.SIG_DFL
     finally:
         signal.signal(number, before)
+
+
+def kill_ourselves(number: signal.Signals) -> None:
+    os.kill(os.getpid(), number)
+    time.sleep(5)
 
 
 def test_a_hangup_is_ignored_under_nohup() -> None:
