@@ -15,6 +15,7 @@ from codeenv.cli.regrade import regrade
 from codeenv.cli.replay import replay
 from codeenv.cli.report import report
 from codeenv.cli.sandboxes import app as sandboxes
+from codeenv.cli.show import show
 from codeenv.cli.validate import validate
 
 app = typer.Typer(
@@ -34,5 +35,6 @@ app.command()(regrade)
 app.command()(doctor)
 app.command()(policy)
 app.command()(report)
+app.command()(show)
 app.add_typer(sandboxes, name="sandboxes")
 app.add_typer(image, name="image")
