@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from rich.markup import escape
 from rich.text import Text
 
+from codeenv.cli.live import SHOWN_MESSAGE
 from codeenv.cli.standing import grouped
 from codeenv.cli.terminal import COLOURS, console, plain_line, table
 
@@ -38,7 +39,7 @@ def show(name: str, standing: Standing, *, quiet: bool) -> None:
             out.print(Text(f"  slow: {_time(summary)} {summary.task}{_file(standing, summary.file)}"), soft_wrap=True)
     for group in failures[:SHOWN_FAILURES]:
         stage = f" ({group['stage']})" if group["stage"] else ""
-        what = f"  {group['count']} x {group['outcome']}{stage}: {plain_line(group['cause'])}"
+        what = f"  {group['count']} x {group['outcome']}{stage}: {plain_line(group['cause'])[:SHOWN_MESSAGE]}"
         again = group["count"] - group["final"]
         what += f"; {'all' if not group['final'] else again} tried again" if again else ""
         seen = f"; see {', '.join(group['recordings'])}" if standing.kept and group["recordings"] else ""
