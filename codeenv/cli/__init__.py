@@ -11,6 +11,8 @@ from codeenv.cli.doctor import doctor
 from codeenv.cli.eval import evaluate
 from codeenv.cli.image import app as image
 from codeenv.cli.policy import policy
+from codeenv.cli.regrade import regrade
+from codeenv.cli.replay import replay
 from codeenv.cli.report import report
 from codeenv.cli.sandboxes import app as sandboxes
 from codeenv.cli.show import show
@@ -28,6 +30,8 @@ app.command("eval")(evaluate)
 app.command()(validate)
 app.command()(audit)
 app.command()(datasets)
+app.command()(replay)
+app.command()(regrade)
 app.command()(doctor)
 app.command()(policy)
 app.command()(report)

@@ -29,6 +29,7 @@ from codeenv.cli.options import (
     choice_of,
     settings_of,
 )
+from codeenv.cli.scripts import script_from
 from codeenv.cli.terminal import FAILED, OK, USAGE, clear_errors, console, fail, print_json
 
 if TYPE_CHECKING:
@@ -228,10 +229,10 @@ def _keyless(base_url: str | None, name: str | None) -> dict[str, str]:
 @contextmanager
 def _served(policies: list[str], tasks: list[Task], script: Path | None) -> Generator[list[Endpoint]]:
     from codeenv.cli.vf_eval import Endpoint
-    from codeenv.policies import Script, serve_in_thread
+    from codeenv.policies import serve_in_thread
     from codeenv.policies.plans import check_policy
 
-    messages = Script.load(script) if script else None
+    messages = script_from(script, tasks) if script else None
     for name in policies:
         check_policy(name, messages)
     with serve_in_thread(policies[0], tasks, script=messages) as server:
