@@ -22,8 +22,9 @@ class Attempts:
     def next(self, task: str, attempts: Sequence[Sequence[Spoken]], so_far: Sequence[Spoken]) -> int:
         """:raises PolicyError: what was said so far is none of the attempts."""
         count = len(so_far)
-        # Behind its last message a script submits: what comes then belongs to every one of that length.
-        going_on = [n for n, one in enumerate(attempts) if [*one[:count]] == [*so_far[: len(one)]]]
+        alike = [n for n, one in enumerate(attempts) if [*one[:count]] == [*so_far[: len(one)]]]
+        # Behind its last message a script submits: a longer conversation is of that one if of no other.
+        going_on = [n for n in alike if len(attempts[n]) >= count] or alike
         if not going_on:
             raise PolicyError(f"task {task!r}: the conversation is none of the script's {len(attempts)} attempts")
         place = hash((task, tuple(so_far)))
