@@ -176,7 +176,9 @@ def _print(shown: Sequence[Summary], found: Sequence[Summary], unreadable: dict[
 def _note(row: Summary) -> str:
     if row.error:
         return row.error[:NOTE]
-    return row.over if row.ended else "no end: it still runs, or was killed"
+    if not row.ended:
+        return "no end: it still runs, or was killed"
+    return row.over or ("" if row.outcome else "closed before it was judged")
 
 
 def _show_file(path: Path, turn: int | None, as_json: bool) -> None:

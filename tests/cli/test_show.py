@@ -42,15 +42,9 @@ def folder(tmp_path: Path) -> Path:
     recorded(made, "a1", "adding", turns=3, outcome="solved", over="submitted", verdict=good, seconds=4.0)
     recorded(made, "b2", "books", turns=7, outcome="failed", over="submitted", verdict=bad, seconds=2.0)
     recorded(made, "c3", "books-2", policy="q", outcome="infra", error=fault, seconds=9.0)
-    recorded(made, "d4", "closed", outcome=None, over="stopped", seconds=1.0)
+    recorded(made, "d4", "closed", outcome=None, over="", seconds=1.0)
     recorded(made, "e5", "running", turns=2)
     return made
-
-
-def rows(text: str) -> list[list[str]]:
-    lines = text.splitlines()
-    start = next(n for n, line in enumerate(lines) if "───" in line)
-    return [line.split() for line in lines[start + 1 : lines.index("", start)] if line.strip()]
 
 
 def test_a_folder(folder: Path) -> None:
@@ -61,7 +55,7 @@ def test_a_folder(folder: Path) -> None:
         ["adding", "p", "solved", "1", "1/1", "3", "4.0", "a1", "submitted"],
         ["books", "p", "failed", "0", "1/3", "7", "2.0", "b2", "submitted"],
         ["books-2", "q", "infra", "-", "-", "1", "9.0", "c3", "exec:", "the", "box", "is", "GONE"],
-        ["closed", "p", "open", "-", "-", "1", "1.0", "d4", "stopped"],
+        ["closed", "p", "open", "-", "-", "1", "1.0", "d4", "closed", "before", "it", "was", "judged"],
     ]
     assert any(line.endswith("e5   no end: it still runs, or was killed") for line in lines)
     assert lines[-1].startswith("5 episodes; open 2, solved 1, failed 1, infra 1; mean reward 0.500; 2.8 turns each; ")

@@ -99,6 +99,9 @@ def test_what_nobody_wants_to_keep_goes_when_it_has_ended(tmp_path: Path) -> Non
 
 def test_the_time_that_is_left(standing: Standing, tmp_path: Path) -> None:
     assert standing.seconds_left is None
+    recorded(tmp_path, "0", fault("no room"))
+    standing.read([])
+    assert standing.seconds_left is None  # how soon one fails says nothing
     recorded(tmp_path, "a", START, turn(1), {**SOLVED, "seconds": 100.0})
     standing.read([])
     assert standing.seconds_left == pytest.approx(3 * 100 / 2)
