@@ -223,7 +223,7 @@ async def test_recordings_are_played_as_they_are_through_verifiers(
     task = double_task()
     turns = [policy(name, task, protocol) for name in ("wrong", "oracle", "garbage", "oracle")]
     if protocol == "tools":
-        turns[1] = turns[3] = [replace(each, reasoning="Hm.") for each in turns[1] if isinstance(each, Message)]
+        turns = [[replace(each, reasoning="Hm.") for each in one if isinstance(each, Message)] for one in turns]
     for each in turns:
         await recorded(tmp_path / "a", provider, each, task, protocol=protocol)
     env = make_env([task], provider, protocol=protocol, max_turns=0, command_timeout=20.0)
