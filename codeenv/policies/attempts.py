@@ -13,7 +13,8 @@ class Attempts:
     """Conversations on one task play its attempts in turn, each as it is.
 
     Attempts that begin alike cannot be told apart before they part, and need not be: where several go on from what was
-    said so far, each of them is given once, in order, to the conversations that come there.
+    said so far, each of them is given once, in order, to the conversations that come there. Of attempts that differ in
+    their reasoning alone, which no conversation need carry, a conversation may get some of each.
     """
 
     def __init__(self) -> None:

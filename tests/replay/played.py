@@ -42,7 +42,7 @@ async def recorded(
             if isinstance(turn, str):
                 await episode.step(turn)
             elif isinstance(turn, Message):
-                await episode.turn(turn.calls, said=Said(text=turn.text))
+                await episode.turn(turn.calls, said=Said(text=turn.text, reasoning=turn.reasoning))
             else:
                 await episode.turn(turn)
         if not episode.over:
