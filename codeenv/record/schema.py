@@ -17,7 +17,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
-from codeenv.grading.verdict import Outcome, TestResult
+from codeenv.grading.verdict import Outcome, TestResult, Verdict
 
 FORMAT = 1
 """The version of this schema. A reader takes every one up to its own."""
@@ -116,6 +116,25 @@ class Judged(Part):
     reason: str = ""
     attempts: int = 1
 
+    @classmethod
+    def of(cls, verdict: Verdict, feedback: str) -> Judged:
+        """Messages of tests can quote what a hidden test expects: they are kept only where the policy may see them
+        (`feedback="messages"`)."""
+        shown = feedback == "messages"
+        tests = [
+            TestResult(id=t.id, passed=t.passed, message=t.message if shown else "", seconds=round(t.seconds, 4))
+            for t in verdict.tests
+        ]
+        return cls(
+            outcome=verdict.outcome,
+            reward=verdict.reward,
+            exit_code=verdict.exit_code,
+            tests=tests,
+            seconds=round(verdict.seconds, 4),
+            reason=verdict.reason,
+            attempts=verdict.attempts,
+        )
+
     @property
     def passed(self) -> int:
         return sum(test.passed for test in self.tests)
@@ -195,7 +214,7 @@ class Turn(Part):
     cwd: str = ""
     """The shell's directory afterwards."""
     over: str = ""
-    """Why the episode takes no more turns (`codeenv.episode.Over`)."""
+    """Why the episode takes no more turns (`codeenv.tally.Over`)."""
     error: str = ""
     """What broke the turn off; `results` are those of the calls before."""
 
@@ -244,7 +263,7 @@ class End(Part):
     verdict: Judged | None = None
     error: Fault | None = None
     tally: dict[str, Any]
-    """The fields of `codeenv.episode.Tally`."""
+    """The fields of `codeenv.tally.Tally`."""
     model_seconds: float | None = None
     """Sums over the turns, so that a list of episodes need not read them; None: they were not made."""
     prompt_tokens: int = 0

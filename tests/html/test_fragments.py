@@ -114,6 +114,17 @@ def given(text: str) -> dict[str, dict[str, Any]]:
         "recording": {"recording": recorded(text)},
         "timeline": {"recording": recorded(text), "state": text},
         "episodes": {"episodes": [row]},
+        "task": {
+            "task": SimpleNamespace(
+                id=text,
+                instruction=text,
+                files={text: b"x"},
+                metadata={text: [text]},
+                grader=SimpleNamespace(kind=text, timeout=1.0),
+            )
+        },
+        "run": {"policies": [text], "tasks": {text: [[row]]}},
+        "verdicts": {"verdicts": {text: hostile_verdict(text)}, "tests": {f"{text}::{text}": [True], text: [None]}},
     }
 
 
