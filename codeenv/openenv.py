@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import sys
 from collections.abc import AsyncGenerator, Callable, Generator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from functools import partial
@@ -24,8 +25,6 @@ import uvicorn
 from anyio.streams.memory import MemoryObjectReceiveStream
 from fastapi import FastAPI, Request
 from fastapi.responses import JSONResponse
-from openenv.core.env_server import Action, ConcurrencyConfig, Environment, Observation, State, create_fastapi_app
-from openenv.core.env_server.types import EnvironmentMetadata
 from pydantic import BaseModel, ConfigDict, Field
 
 from codeenv import __version__
@@ -38,7 +37,15 @@ from codeenv.sessions import Home, Infra, Refused, Session
 from codeenv.settings import EpisodeSettings
 from codeenv.sources import Tasks
 
-NAME = "codeenv"
+# OpenEnv's web interface would take seconds to import, and does without itself where it cannot be: we serve none.
+sys.modules.setdefault(_WEB := "openenv.core.env_server.web_interface", None)  # type: ignore[arg-type]
+from openenv.core.env_server import Action, Environment, Observation, State, create_fastapi_app  # noqa: E402
+from openenv.core.env_server.types import ConcurrencyConfig, EnvironmentMetadata  # noqa: E402
+
+if sys.modules[_WEB] is None:  # pyright: ignore[reportUnnecessaryComparison]
+    del sys.modules[_WEB]
+
+NAME, DESCRIPTION = "codeenv", "Coding tasks in isolated sandboxes; hidden tests are the score."
 STARTING_SECONDS = 30.0
 CLOSING_SECONDS = 5  # that sessions get when the server closes; their boxes are gone by then
 
@@ -159,13 +166,11 @@ class CodeEnvironment(Environment[Any, Any, Any]):
             for id, each in zip([call.id for call in calls] or [""], seen, strict=False)
         ]
         texts = [each.text if len(results) == 1 else f"{each.tool}:\n{each.text}" for each in results]
-        made = CodeObservation(
-            text="\n\n".join(texts), exit_code=results[-1].exit_code if results else None, results=results
-        )
+        last = results[-1].exit_code if results else None
+        made = CodeObservation(text="\n\n".join(texts), exit_code=last, results=results)
         if verdict is not None:
             made.done, made.reward, made.outcome = True, verdict.reward, verdict.outcome
-            made.tests_passed, made.tests_total = verdict.tests_passed, verdict.tests_total
-            made.reason = verdict.reason
+            made.tests_passed, made.tests_total, made.reason = verdict.tests_passed, verdict.tests_total, verdict.reason
         return made
 
     @property
@@ -189,14 +194,12 @@ class CodeEnvironment(Environment[Any, Any, Any]):
             self._loop.call_soon_threadsafe(self._ends, session.episode)
 
     def reset(self, *_: Any, **__: Any) -> Any:
-        raise NotImplementedError("use reset_async")
+        raise NotImplementedError("reset_async and step_async are what there is")
 
-    def step(self, *_: Any, **__: Any) -> Any:
-        raise NotImplementedError("use step_async")
+    step = reset
 
     def get_metadata(self) -> EnvironmentMetadata:
-        description = "Coding tasks in isolated sandboxes; hidden tests are the score."
-        return EnvironmentMetadata(name=NAME, description=description, version=__version__)
+        return EnvironmentMetadata(name=NAME, description=DESCRIPTION, version=__version__)
 
     # --- OpenEnv's task API: names and places; what a task is, a reset tells -----------------------------------
 
@@ -206,11 +209,10 @@ class CodeEnvironment(Environment[Any, Any, Any]):
     def num_tasks(self, split: str) -> int:
         return len(self._session.home.split(split))
 
-    def list_tasks(self, split: str) -> list[dict[str, Any]]:
-        return self._session.home.listed(split)
-
     def get_task_range(self, split: str, start: int | None = None, stop: int | None = None) -> list[dict[str, Any]]:
         return self._session.home.listed(split, start, stop)
+
+    list_tasks = get_task_range
 
     def get_task(self, split: str, index: int) -> dict[str, Any]:
         """:raises IndexError: there is no such place."""
@@ -246,9 +248,9 @@ async def serve(
     """
     _ = counter().exact  # settled now: loading a table would hold up an episode
     home = Home(splits, provider, settings, spec or SandboxSpec(), prompts or default_prompts(), record)
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    v6 = ":" in host
     fault: Exception | None = None
-    with socket.create_server((host, port), family=family) as listening:
+    with socket.create_server((host, port), family=socket.AF_INET6 if v6 else socket.AF_INET) as listening:
         ends, ending = anyio.create_memory_object_stream[Episode](float("inf"))
         async with anyio.create_task_group() as group:
             group.start_soon(_end_all, home, ending)
@@ -260,7 +262,7 @@ async def serve(
                 with anyio.fail_after(STARTING_SECONDS):
                     while not server.started:  # noqa: ASYNC110 - it has no event for it
                         await anyio.sleep(0.01)
-                yield f"http://{f'[{host}]' if ':' in host else host}:{listening.getsockname()[1]}"
+                yield f"http://{f'[{host}]' if v6 else host}:{listening.getsockname()[1]}"
             except Exception as error:
                 fault = error  # kept from the group, which would cancel the server instead of ending it
             finally:

@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import json
+import signal
+import socket
+import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import anyio
 import pytest
 from aiohttp import ClientSession
+from typer.testing import CliRunner
 
+from codeenv.cli import app
 from codeenv.policies import messages
+from codeenv.record import summaries
 from codeenv.sandbox.api import SandboxError, SandboxProvider, SandboxSpec
 from codeenv.settings import EpisodeSettings
 from codeenv.sources import Tasks
@@ -349,3 +356,66 @@ async def test_a_request_without_a_session_leaves_no_box(watching: Watching) -> 
         answer = await http.post("/reset", json={"task_id": "double-1"})
         assert (await answer.json())["observation"]["task_id"] == "double-1"
         await gone(watching)
+
+
+# --- the command -----------------------------------------------------------------------------------------------------
+
+
+async def test_the_command_serves_until_it_is_told_to_stop(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "codeenv", "serve", "--openenv", "--port", "0", "--limit", "2"]
+    command += ["--settings", '{"max_turns": 1}', "--record", str(tmp_path)]
+    async with await anyio.open_process(command, stderr=None) as process:
+        try:
+            assert process.stdout is not None
+            said = b""
+            with anyio.fail_after(60):
+                while b"tasks of" not in said:
+                    said += await process.stdout.receive()
+            url, train = said.decode().split("\n", 1)
+            assert train.startswith("train: 2 tasks of starter")
+            env = GenericEnvClient(base_url=url, mode="simulation")
+            await env.reset()
+            result = await env.step(bash("pwd"))
+            assert (result.done, result.observation["text"]) == (True, "/workspace")
+            await env.reset()
+            process.send_signal(signal.SIGTERM)
+            with anyio.fail_after(30):
+                assert await process.wait() == 0
+        finally:
+            if process.returncode is None:
+                process.kill()
+    recorded = {(each.outcome, each.turns, each.ended) for each in summaries(tmp_path)}
+    assert recorded == {("limit", 1, True), (None, 0, True)}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ([], "say what to speak: --openenv"),
+        (
+            ["--openenv", "-s", '{"max_turn": 3}'],
+            "--settings: max_turn: Extra inputs are not permitted; valid: protocol",
+        ),
+        (["--openenv", "-s", "[]"], "--settings: must be a JSON object"),
+        (["--openenv", "--dataset", "nowhere"], "no dataset 'nowhere'"),
+    ],
+    ids=["what", "setting", "no-object", "dataset"],
+)
+def test_wrong_usage_is_named(arguments: list[str], said: str) -> None:
+    done = CliRunner().invoke(app, ["serve", *arguments])
+    assert (done.exit_code, said in done.output) == (2, True), done.output
+
+
+def test_a_port_that_is_taken_is_named() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        done = CliRunner().invoke(app, ["serve", "--openenv", "--limit", "1", "--port", port])
+    assert (done.exit_code, f"cannot listen on 127.0.0.1:{port}: Address already in use" in done.output) == (2, True)
+
+
+def test_openenv_that_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(sys.modules, "codeenv.openenv")
+    for name in [name for name in sys.modules if name.split(".")[0] == "openenv"]:
+        monkeypatch.setitem(sys.modules, name, None)
+    done = CliRunner().invoke(app, ["serve", "--openenv", "--limit", "1", "--port", "0"])
+    assert (done.exit_code, "pip install 'codeenv[openenv]'" in done.output) == (2, True), done.output

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -22,7 +23,7 @@ from codeenv.cli.options import (
 from codeenv.cli.terminal import FAILED, USAGE, clear_errors, console, fail
 
 if TYPE_CHECKING:
-    from codeenv.sandbox.api import SandboxProvider, SandboxSpec
+    from codeenv.sandbox.api import SandboxProvider
     from codeenv.settings import EpisodeSettings
     from codeenv.sources import Tasks
 
@@ -32,7 +33,9 @@ RECORD_HELP = "A folder in which each episode leaves a recording."
 
 def serve(
     openenv: Annotated[bool, typer.Option("--openenv", help="Speak OpenEnv, to its clients.")] = False,
-    dataset: Annotated[str, typer.Option(help="Whose tasks; a set with a train and an eval split serves both.")] = "starter",
+    dataset: Annotated[
+        str, typer.Option(help="Whose tasks; a set with a train and an eval split serves both.")
+    ] = "starter",
     split: Split = "",
     filters: Filters = None,
     limit: Limit = None,
@@ -50,6 +53,7 @@ def serve(
     if not openenv:
         raise fail("say what to speak: --openenv", USAGE)
     import anyio
+    from pydantic import ValidationError
 
     from codeenv.grading import box_spec
     from codeenv.record import Recordings
@@ -63,13 +67,21 @@ def serve(
         choice = choice_of(split, filters, limit, seed)
         train, held_out = train_and_eval(dataset, choice)
         splits = {split or "train": train} | ({"eval": held_out} if held_out is not None else {})
-        tasks = [task for each in splits.values() for task in each]
-        given["protocol"] = protocol_for(given.get("protocol"), given.get("max_turns", 30), tasks)
-        played = EpisodeSettings.model_validate(given)
+        turns = given.get("max_turns", EpisodeSettings().max_turns)
+        given["protocol"] = protocol_for(given.get("protocol"), turns, chain(*splits.values()))
+        try:
+            played = EpisodeSettings.model_validate(given)
+        except ValidationError as error:
+            faults = error.errors(include_input=False, include_url=False)
+            text = "; ".join(f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}" for fault in faults)
+            raise ValueError(f"--settings: {text}; valid: {', '.join(EpisodeSettings.model_fields)}") from error
         provider = get_provider(sandbox, **settings_of(sandbox_setting))
         spec = SandboxSpec(image=image)
-        for needed in dict.fromkeys(box_spec(task, spec) for task in tasks):
-            provider.check(needed)
+        checked: list[SandboxSpec] = []
+        for task in chain(*splits.values()):
+            if (needed := box_spec(task, spec)) not in checked:
+                provider.check(needed)
+                checked.append(needed)
         recordings = Recordings(record, source={"dataset": dataset, **choice}) if record else None
         options: dict[str, Any] = {"spec": spec, "record": recordings, "max_sessions": max_sessions}
         try:
