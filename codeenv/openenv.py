@@ -138,8 +138,7 @@ class CodeEnvironment(Environment[Any, Any, Any]):
         index: int | None = None,
         **unknown: Any,
     ) -> CodeTask:
-        """End the episode that there is, and begin one on the task of that name, or at that place of a split (the
-        first, if none is named), or that the seed takes; without any of them on the next one, whoever asks.
+        """End the episode that there is, and begin one: `Home.task` says on which task.
 
         :raises Refused: an argument is not valid. :raises Infra: the box could not be made.
         """
