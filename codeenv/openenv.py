@@ -95,8 +95,7 @@ class CodeObservation(Observation):
     """What a message led to; with the last one, which is `done`, the reward and how it came about."""
 
     text: str
-    exit_code: int | None
-    """Of the last call, where it ran something."""
+    exit_code: int | None  # of the last call
     results: list[Result]
     """Of each call in order; of a message that is text, or has no calls, the one that `text` is."""
     outcome: str = ""

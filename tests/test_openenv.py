@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 import socket
 import sys
@@ -15,10 +16,12 @@ from typing import Any
 import anyio
 import pytest
 from aiohttp import ClientSession
+from anyio import to_thread
 from typer.testing import CliRunner
 
 from codeenv.cli import app
 from codeenv.policies import messages
+from codeenv.policies import serve as model_server
 from codeenv.record import summaries
 from codeenv.sandbox.api import SandboxError, SandboxProvider, SandboxSpec
 from codeenv.settings import EpisodeSettings
@@ -37,6 +40,7 @@ from codeenv.openenv import serve
 
 pytestmark = pytest.mark.anyio
 
+ROOT = Path(__file__).parents[1]
 TASKS = [double_task(n) for n in range(3)]
 HELD_OUT = [pytest_task()]
 Client = Callable[..., AbstractAsyncContextManager[GenericEnvClient]]
@@ -147,6 +151,19 @@ async def test_limits_and_stop_are_judged_all_the_same(watching: Watching) -> No
         await env.step(write)
         result = await env.step({"stop": True})
         assert (result.done, result.reward, result.observation["outcome"]) == (True, 1.0, "limit")
+
+
+async def test_the_client_of_the_docs_plays_an_episode(watching: Watching) -> None:
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "openenv.md").read_text(), re.DOTALL)
+    code = blocks[0].replace("tip-jar-payout", "double-1").replace("gpt-4.1-mini", "oracle")
+    async with serving(watching) as (url, _), model_server("oracle", TASKS) as model:
+        code = code.replace("http://localhost:8000", url).replace(
+            "OpenAI()", f"OpenAI(base_url={model.base_url!r}, api_key='none')"
+        )
+        found: dict[str, Any] = {}
+        await to_thread.run_sync(exec, code, found)
+    assert (found["result"].reward, found["result"].observation["outcome"]) == (1.0, "solved")
+    assert found["messages"][-1]["role"] == "tool"
 
 
 # --- which task ------------------------------------------------------------------------------------------------------
