@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import re
 import signal
@@ -11,32 +12,40 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import partial
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import anyio
 import pytest
+import typer
 from aiohttp import ClientSession
 from anyio import to_thread
-from typer.testing import CliRunner
+from typer.testing import CliRunner, Result
 
 from codeenv.cli import app
 from codeenv.policies import messages
 from codeenv.policies import serve as model_server
+from codeenv.policies.plans import answer
 from codeenv.record import summaries
 from codeenv.sandbox.api import SandboxError, SandboxProvider, SandboxSpec
 from codeenv.settings import EpisodeSettings
-from codeenv.sources import Tasks
+from codeenv.sources import Tasks, load_tasks
 from codeenv.task import Task
 from codeenv.text_protocol import write
 from codeenv.tools import ToolCall
+from tests.conftest import provider_or_skip
 from tests.env_support import SECRET, double_task, pytest_task
 from tests.episodes import Watching, destroy
 
 pytest.importorskip("openenv", reason="the extra `openenv` is not installed")
+from codeenv.openenv import Server, serve
+
+# Ours first: OpenEnv then comes without its web interface, which takes seconds to import.
+# isort: split
+import uvicorn
+from openenv.cli.__main__ import app as openenv_command
 from openenv.core import GenericEnvClient
 from websockets.exceptions import ConnectionClosed
-
-from codeenv.openenv import serve
 
 pytestmark = pytest.mark.anyio
 
@@ -52,6 +61,13 @@ async def serving(provider: SandboxProvider, **options: Any) -> AsyncIterator[tu
     own = {name: options.pop(name) for name in [*options] if name in EpisodeSettings.model_fields}
     async with serve(splits, provider, EpisodeSettings(**own), **options) as url:
         yield url, lambda **further: GenericEnvClient(base_url=url, mode="simulation", **further)
+
+
+@pytest.fixture(scope="module")
+async def server(anyio_backend: Any) -> AsyncIterator[tuple[str, Client]]:
+    """One for the tests that break nothing and look at no box."""
+    async with serving(provider_or_skip("bubblewrap")) as served:
+        yield served
 
 
 @pytest.fixture
@@ -188,8 +204,8 @@ async def test_tasks_are_named_placed_seeded_or_next(provider: SandboxProvider) 
             assert (await http.post("/codeenv/num_tasks", json={"split": "test"})).status == 400
 
 
-async def test_the_schema_and_metadata_are_ours(provider: SandboxProvider) -> None:
-    async with serving(provider) as (url, _), ClientSession(url) as http:
+async def test_the_schema_and_metadata_are_ours(server: tuple[str, Client]) -> None:
+    async with ClientSession(server[0]) as http:
         schema = await (await http.get("/schema")).json()
         assert set(schema["action"]["properties"]) >= {"message", "calls", "stop"}
         assert set(schema["observation"]["properties"]) >= {"text", "exit_code", "done", "reward", "outcome"}
@@ -214,9 +230,9 @@ async def test_the_schema_and_metadata_are_ours(provider: SandboxProvider) -> No
     ids=["task", "split", "index", "negative", "both", "unknown"],
 )
 async def test_a_wrong_reset_is_an_error_and_the_episode_goes_on(
-    provider: SandboxProvider, asked: dict[str, Any], said: str
+    server: tuple[str, Client], asked: dict[str, Any], said: str
 ) -> None:
-    async with serving(provider) as (_, client), client() as env:
+    async with server[1]() as env:
         await env.reset()
         with pytest.raises(RuntimeError, match=said):
             await env.reset(**asked)
@@ -232,8 +248,8 @@ async def test_a_wrong_reset_is_an_error_and_the_episode_goes_on(
     ],
     ids=["unknown", "nameless", "no-list"],
 )
-async def test_a_malformed_action_costs_no_turn(provider: SandboxProvider, given: Any, said: str) -> None:
-    async with serving(provider) as (_, client), client() as env:
+async def test_a_malformed_action_costs_no_turn(server: tuple[str, Client], given: Any, said: str) -> None:
+    async with server[1]() as env:
         await env.reset()
         with pytest.raises(RuntimeError, match=said):
             await env.step(given)
@@ -378,6 +394,11 @@ async def test_a_request_without_a_session_leaves_no_box(watching: Watching) -> 
 # --- the command -----------------------------------------------------------------------------------------------------
 
 
+async def invoked(arguments: list[str], command: typer.Typer = app) -> Result:
+    """In a thread, where it may have a loop of its own."""
+    return await to_thread.run_sync(CliRunner().invoke, command, arguments)
+
+
 async def test_the_command_serves_until_it_is_told_to_stop(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "codeenv", "serve", "--openenv", "--port", "0", "--limit", "2"]
     command += ["--settings", '{"max_turns": 1}', "--record", str(tmp_path)]
@@ -418,21 +439,71 @@ async def test_the_command_serves_until_it_is_told_to_stop(tmp_path: Path) -> No
     ],
     ids=["what", "setting", "no-object", "dataset"],
 )
-def test_wrong_usage_is_named(arguments: list[str], said: str) -> None:
-    done = CliRunner().invoke(app, ["serve", *arguments])
+async def test_wrong_usage_is_named(arguments: list[str], said: str) -> None:
+    done = await invoked(["serve", *arguments])
     assert (done.exit_code, said in done.output) == (2, True), done.output
 
 
-def test_a_port_that_is_taken_is_named() -> None:
+async def test_a_port_that_is_taken_is_named() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
-        done = CliRunner().invoke(app, ["serve", "--openenv", "--limit", "1", "--port", port])
+        done = await invoked(["serve", "--openenv", "--limit", "1", "--port", port])
     assert (done.exit_code, f"cannot listen on 127.0.0.1:{port}: Address already in use" in done.output) == (2, True)
 
 
-def test_openenv_that_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_openenv_that_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(sys.modules, "codeenv.openenv")
     for name in [name for name in sys.modules if name.split(".")[0] == "openenv"]:
         monkeypatch.setitem(sys.modules, name, None)
-    done = CliRunner().invoke(app, ["serve", "--openenv", "--limit", "1", "--port", "0"])
+    done = await invoked(["serve", "--openenv", "--limit", "1", "--port", "0"])
     assert (done.exit_code, "pip install 'codeenv[openenv]'" in done.output) == (2, True), done.output
+
+
+# --- OpenEnv's own `import` of a verifiers environment ---------------------------------------------------------------
+
+
+@pytest.fixture
+async def imported(tmp_path: Path) -> AsyncIterator[ModuleType]:
+    """The server's module of the package that the command made."""
+    config = ROOT / "configs" / "openenv"
+    command = ["import", str(config), "--name", "codeenv_answers", "--output-dir", str(tmp_path)]
+    done = await invoked(command, openenv_command)
+    assert done.exit_code == 0, done.output
+    assert "answers:load_environment as 'codeenv_answers' (verifiers)" in " ".join(done.output.split())
+    sys.path.insert(0, str(tmp_path))
+    try:
+        yield importlib.import_module("codeenv_answers.server.app")
+    finally:
+        sys.path.remove(str(tmp_path))
+        for name in [name for name in sys.modules if name.split(".")[0] == "codeenv_answers"]:
+            del sys.modules[name]
+
+
+async def test_what_it_makes_serves_our_tasks_and_rewards(imported: ModuleType) -> None:
+    tasks = load_tasks("humaneval", limit=2)
+    server = Server(uvicorn.Config(imported.app, log_level="warning"))
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        async with anyio.create_task_group() as group:
+            group.start_soon(server.serve, [listening])
+            try:
+                rewards = await scored(f"http://127.0.0.1:{listening.getsockname()[1]}", tasks)
+            finally:
+                server.should_exit = True
+    assert rewards == [1.0, 0.0, 1.0, 0.0]
+
+
+async def scored(url: str, tasks: list[Any]) -> list[Any]:
+    found: list[Any] = []
+    async with GenericEnvClient(base_url=url, mode="simulation") as env:
+        for index, task in enumerate(tasks):
+            for policy in ("oracle", "noop"):
+                start = await env.reset(split="train", index=index)
+                assert task.instruction.strip() in start.metadata["prompt"][-1]["content"]
+                completion = answer(policy, task).text
+                call = {"type": "call_tool", "tool_name": "submit", "arguments": {"completion": completion}}
+                result = await env.step(call)
+                assert result.done
+                found.append(result.reward)
+                shown = json.dumps([start.observation, start.metadata, result.observation, await env.state()])
+                assert not any(test.decode() in shown for test in task.tests.values())
+    return found

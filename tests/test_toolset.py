@@ -103,8 +103,8 @@ async def test_what_is_not_valid_is_answered(make: Make, call: Any, said: str) -
 
 
 async def test_a_call_that_does_not_end_is_ended_and_the_rollout_goes_on(make: Make) -> None:
-    async with make(command_timeout=0.5) as tools, tools.rollout():
-        assert "no end within 0.5 s" in await tools.run_python("print('x', flush=True)\nwhile True: pass")
+    async with make(command_timeout=0.3) as tools, tools.rollout():
+        assert "no end within 0.3 s" in await tools.run_python("print('x', flush=True)\nwhile True: pass")
         assert await tools.run_bash("echo on") == "on"
 
 
@@ -146,12 +146,12 @@ async def test_a_box_in_use_is_never_taken(make: Make) -> None:
     async with make(max_boxes=1, idle_seconds=0.0) as tools, create_task_group() as group:
 
         async def other() -> None:
-            await anyio.sleep(0.2)
+            await anyio.sleep(0.1)
             assert await tools.run_bash("ls") == "[exit code 0, no output]"
 
         group.start_soon(other)
         async with tools.rollout():
-            assert await tools.run_bash("touch a; sleep 1; ls") == "a"
+            assert await tools.run_bash("touch a; sleep 0.4; ls") == "a"
 
 
 async def test_a_lost_box_is_an_error_and_the_next_call_says_that_it_has_another(
@@ -189,7 +189,7 @@ async def test_closing_ends_what_is_under_way_and_nothing_more_is_made(make: Mak
 
 async def test_a_cancelled_call_leaves_no_box_and_its_place_is_free(make: Make, watching: Watching) -> None:
     async with make(max_boxes=1) as tools:
-        with anyio.move_on_after(0.5):
+        with anyio.move_on_after(0.3):
             await tools.run_bash("sleep 60")
         assert watching.alive == 0
         assert await tools.run_bash("echo on") == "on"
