@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
@@ -196,7 +197,16 @@ async def test_a_cancelled_call_leaves_no_box_and_its_place_is_free(make: Make, 
 
 
 class Failing(Wrapping):
+    """The first boxes cannot be made."""
+
+    def __init__(self, inner: SandboxProvider, faults: int = 1000) -> None:
+        super().__init__(inner)
+        self.faults = faults
+
     async def open(self, spec: SandboxSpec) -> Sandbox:
+        self.faults -= 1
+        if self.faults < 0:
+            return await super().open(spec)
         raise SandboxError("no box today", stage="create")
 
 
@@ -255,31 +265,20 @@ async def test_a_rollout_of_that_name_is_not_entered_twice(make: Make) -> None:
 # --- frameworks ------------------------------------------------------------------------------------------------------
 
 
-class Env(vf.ToolEnv):
-    """As docs/tools.md has it."""
-
-    def __init__(self, tools: SandboxTools, **kwargs: Any) -> None:
-        super().__init__(tools=[*tools], stop_errors=[SandboxError], **kwargs)
-        self.sandbox = tools
-
-    async def setup_state(self, state: vf.State) -> vf.State:
-        self.sandbox.enter(state["trajectory_id"])
-        return state
-
-    @vf.cleanup
-    async def end_rollout(self, state: vf.State) -> None:
-        await self.sandbox.leave(state["trajectory_id"])
-
-    @vf.teardown
-    async def end_tools(self) -> None:
-        await self.sandbox.close()
+@pytest.fixture(scope="module")
+def sandboxed() -> Any:
+    """The class of the docs."""
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "tools.md").read_text(), re.DOTALL)
+    found: dict[str, Any] = {}
+    exec(next(block for block in blocks if "class SandboxedEnv" in block), found)  # noqa: S102
+    return found["SandboxedEnv"]
 
 
-async def generated(env: vf.ToolEnv, script: list[Any], rollouts: int = 1) -> list[Any]:
+async def generated(env: vf.ToolEnv, script: list[Any], rollouts: int = 1, **options: Any) -> list[Any]:
     async with serve("script", TASKS, script=Script.of(script)) as server:
         rows = env.get_eval_dataset().repeat(rollouts).to_list()
         config = ClientConfig(api_key_var=KEY, api_base_url=server.base_url, max_retries=0)
-        done = await env.generate(rows, client=config, model="script", state_columns=["completion"])
+        done = await env.generate(rows, client=config, model="script", state_columns=["completion"], **options)
     return list(done["outputs"])
 
 
@@ -312,8 +311,8 @@ async def test_a_tool_env_has_them_with_a_box_a_call(make: Make, watching: Watch
     assert len(watching.boxes) == 3
 
 
-async def test_a_tool_env_has_them_with_a_box_a_rollout(make: Make, watching: Watching) -> None:
-    env = Env(make(max_boxes=3), dataset=dataset(), rubric=vf.Rubric())
+async def test_a_tool_env_has_them_with_a_box_a_rollout(make: Make, watching: Watching, sandboxed: Any) -> None:
+    env = sandboxed(make(max_boxes=3), dataset=dataset(), rubric=vf.Rubric())
     outputs = await generated(env, CALLED, rollouts=2)
     seen = [said_by_tools(output) for output in outputs]
     assert all(again.split() == ["again", number] for number, again, _ in seen)
@@ -324,10 +323,15 @@ async def test_a_tool_env_has_them_with_a_box_a_rollout(make: Make, watching: Wa
     await env._teardown()
 
 
-async def test_a_tool_env_stops_for_a_fault_of_the_sandbox(provider: SandboxProvider) -> None:
-    env = Env(sandbox_tools(sandbox=Failing(provider)), dataset=dataset(1), rubric=vf.Rubric())
-    (output,) = await generated(env, CALLED)
-    assert "no box today" in json.dumps(output["error"])
+@pytest.mark.parametrize(("faults", "ended"), [(1, ""), (2, "no box today")], ids=["goes-away", "stays"])
+async def test_a_fault_of_the_sandbox_is_retried_and_never_seen_by_the_model(
+    provider: SandboxProvider, sandboxed: Any, faults: int, ended: str
+) -> None:
+    env = sandboxed(sandbox_tools(sandbox=Failing(provider, faults)), dataset=dataset(1), rubric=vf.Rubric())
+    (output,) = await generated(env, CALLED, max_retries=1)
+    assert (ended in json.dumps(output["error"])) if ended else not output["error"]
+    assert "no box today" not in json.dumps(said_by_tools(output))
+    await env._teardown()
 
 
 async def test_an_agents_sdk_has_them_with_a_box_a_run(make: Make, watching: Watching) -> None:
