@@ -47,7 +47,8 @@ def pair(tmp_path: Path, *changes: tuple[str, Any]) -> tuple[Recording, Recordin
 TIMES_AND_IDS: dict[str, Any] = {
     "0.id": "xyz", "0.started": "2030-01-01T00:00:00.000+00:00", "0.labels": {"example_id": 2}, "0.fork.id": "other",
     "0.task.source": "elsewhere", "1.seconds": 7.0, "2.at": 7.0, "2.waited": 7.0, "2.seconds": 7.0,
-    "2.results.0.id": "call_9", "2.results.0.seconds": 7.0, "4.seconds": 7.0, "4.verdict.seconds": 7.0,
+    "2.results.0.id": "call_9", "2.results.0.arguments": '{"command":  "ls"}',
+    "2.results.0.seconds": 7.0, "4.seconds": 7.0, "4.verdict.seconds": 7.0,
     "4.verdict.tests.0.seconds": 7.0, "4.tally.exec_seconds": 7.0,
 }  # fmt: skip
 
