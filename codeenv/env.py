@@ -305,8 +305,7 @@ def _text(content: Any) -> str:
 
 
 def _plain(episode: Episode) -> dict[str, Any]:
-    tally = vars(episode.tally) | {"calls": dict(episode.tally.calls)}
-    return {**tally, "over": episode.over}
+    return {**episode.tally.plain(), "over": episode.over}
 
 
 def _public(verdict: Verdict) -> dict[str, Any]:
