@@ -45,7 +45,7 @@ with tempfile.TemporaryDirectory() as folder:
             "-r",
             "1",
             "-c",
-            "8",
+            "3" if sandbox == "beam" else "8",  # elsewhere, its gradings would not wait for each other
             "-a",
             json.dumps({"sandbox": sandbox, "dataset": dataset, "max_turns": int(turns), **record}),
         ]

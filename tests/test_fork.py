@@ -162,8 +162,12 @@ async def test_a_box_that_was_lost_is_forked_by_replay(provider: SandboxProvider
 
 async def test_a_call_that_was_cancelled_is_left_out(provider: SandboxProvider) -> None:
     async with opened(provider) as episode:
-        with anyio.move_on_after(0.5):
-            await episode.turn([*bash("echo 1 > one"), *bash("sleep 60")])
+        async with anyio.create_task_group() as group:
+            group.start_soon(episode.turn, [*bash("echo 1 > one"), *bash("touch begun; sleep 60")])
+            with anyio.fail_after(30):
+                while "begun" not in {entry.path for entry in await episode.sandbox.list_files()}:
+                    await anyio.sleep(0.02)
+            group.cancel_scope.cancel()
         with anyio.move_on_after(0.3):
             await episode.turn(bash("sleep 60"))
         await episode.turn(bash("echo 3 > three"))

@@ -159,7 +159,7 @@ def _evaluate(job: _Job, endpoints: Sequence[Endpoint]) -> int:
         fail(str(error), FAILED)
         code = FAILED
     except Interrupted as error:
-        console(error=True).print(f"{error}; what there was is above", markup=False)
+        console(error=True).print(str(error), markup=False)
         code = error.exit_code
     if job.as_json:
         print_json(summary.as_json(job.dataset, found, job.kept, job.output_dir))

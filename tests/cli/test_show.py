@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -84,6 +85,29 @@ def test_filters(options: tuple[str, ...], ids: str, folder: Path) -> None:
     assert found["recordings"] == 5
     assert found["shown"] == len(found["episodes"])
     assert show(folder, *options).exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("width", "columns"),
+    [
+        (140, "task policy outcome reward tests turns seconds id over, error"),
+        (80, "task policy outcome tests turns seconds id over, error"),
+        (60, "task outcome tests seconds id over, error"),
+        (45, "task outcome seconds over,"),
+    ],
+)
+def test_a_narrow_terminal_keeps_what_says_most(
+    width: int, columns: str, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And what it keeps is whole, but for long names and errors."""
+    monkeypatch.setattr(sys.modules["codeenv.cli.show"], "PIPED", width)
+    lines = show(folder).output.splitlines()
+    table = lines[: lines.index("", 1) if "" in lines[1:] else 8]
+    assert max(map(len, table[:8])) <= width
+    head = table[1].split()
+    assert head[: len(columns.split()) - 1] == columns.split()[:-1]
+    assert "infra" in table[5].split()
+    assert "9.0" in table[5].split()
 
 
 def test_a_large_table_is_cut_and_says_so(folder: Path) -> None:

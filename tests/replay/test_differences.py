@@ -114,6 +114,12 @@ def test_texts_that_differ_in_times_alone(tmp_path: Path) -> None:
     assert {(each.what, each.times) for each in differences(one, other)} == {("text", True), ("prompt tokens", True)}
 
 
+def test_what_is_shown_of_texts_is_the_line_that_matters(tmp_path: Path) -> None:
+    (found,) = differences(*pair(tmp_path, ("2.results.0.text", "in 2.5s\ny")))
+    assert (found.before, found.after, found.times) == ("x", "y", False)
+    assert found.detail == "@@ -1,2 +1,2 @@\n-in 0.1s\n-x\n+in 2.5s\n+y"
+
+
 @pytest.mark.parametrize("same", [True, False], ids=["times", "another-template"])
 def test_where_a_text_is_cut_depends_on_its_times(same: bool, tmp_path: Path) -> None:
     changes: list[tuple[str, Any]] = [("2.results.0.text", "in\n[... 3 characters omitted ...]\nx")]
