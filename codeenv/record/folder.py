@@ -36,6 +36,8 @@ class Recordings:
         self.folder = Path(folder).expanduser()
         self.source = source
         self.policy = policy
+        self.slow = False
+        """Whether a write was seen to take long: from then on, none is made on an event loop."""
         if self.folder.exists() and not self.folder.is_dir():
             raise NotADirectoryError(f"record: {self.folder} is a file, and recordings go into a folder")
         self.folder.mkdir(parents=True, exist_ok=True)

@@ -35,7 +35,7 @@ from codeenv.record.schema import (
     TaskRef,
     Turn,
 )  # fmt: skip
-from codeenv.record.workspace import Tree, changes, left_by, look, start_of
+from codeenv.record.workspace import Tree, changes, left_by, look, start_of, to_compare
 from codeenv.rendering import Source
 from codeenv.sandbox.api import Sandbox, SandboxError, SandboxSpec
 from codeenv.sandbox.archive import Archive
@@ -46,6 +46,9 @@ from codeenv.tools import Observation
 logger = logging.getLogger(__name__)
 
 OUTPUT_LIMIT = 64 * 1024  # bytes of one command's output, its first and its last half
+INLINE = 64 * 1024  # bytes of a line that is written at once
+DIFFS = 8  # how many times as long a diff takes as writing what it compares
+SLOW_SECONDS = 0.05
 CHANGING = ("bash", "write_file", "edit_file")
 """Tools whose turns are followed by a look at the workspace. What a process in the background does at others is found
 at the next of these."""
@@ -159,7 +162,8 @@ class Recorder:
                 error=error,
             )
 
-        await self._write(line)
+        seen = sum(len(one.text) + len(one.source.output if one.source else b"") for one in observations)
+        await self._write(line, size=seen + DIFFS * to_compare(before, after))
         self._last = time.monotonic()
 
     def _result(self, call: ToolCall, seen: Observation) -> Result:
@@ -194,7 +198,7 @@ class Recorder:
         self._last = time.monotonic()
 
     async def left(self, archive: Archive) -> None:
-        await self._write(lambda: left_by(self._task, archive))
+        await self._write(lambda: left_by(self._task, archive), size=sum(entry.size for entry in archive))
 
     async def end(
         self, *, outcome: Any, over: str, verdict: Verdict | None, error: BaseException | None, tally: Mapping[str, Any]
@@ -220,10 +224,18 @@ class Recorder:
             last=True,
         )
 
-    async def _write(self, line: Any, *, last: bool = False) -> None:
-        """Made and written off the event loop: a diff may take its time, and so may a disk."""
-        if self._works:
+    async def _write(self, line: Any, *, size: int = 0, last: bool = False) -> None:
+        """:param size: of what the line is made of. What takes its time is made and written off the event loop: large
+        diffs, and everything on a disk that was seen to be slow. Where neither is, the way to a thread and back would
+        be half of what a recording costs."""
+        if not self._works:
+            return
+        if size > INLINE or self.folder.slow:
             await to_thread.run_sync(self._write_now, line, last)
+            return
+        began = time.monotonic()
+        self._write_now(line, last)
+        self.folder.slow = time.monotonic() - began > SLOW_SECONDS
 
     def _write_now(self, make: Any, last: bool) -> None:
         try:

@@ -95,6 +95,14 @@ async def look(sandbox: Sandbox, task: Task, before: Tree) -> Tree:
         return Tree(before.seen, f"the workspace was not seen: {error}")
 
 
+def to_compare(before: Tree, after: Tree) -> int:
+    """Bytes of text that `changes` has to compare."""
+    if before.seen is after.seen:
+        return 0
+    pairs = ((before.seen.get(path), after.seen.get(path)) for path in before.seen.keys() | after.seen.keys())
+    return sum(len(side.text or b"") for old, new in pairs if old is not new for side in (old, new) if side)
+
+
 def changes(before: Tree, after: Tree) -> list[Change]:
     """In order of path."""
     return list(_changes(before.seen, after.seen))

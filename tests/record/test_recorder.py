@@ -7,6 +7,8 @@ import resource
 import signal
 import subprocess
 import sys
+import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,7 @@ import pytest
 
 from codeenv.episode import Episode, EpisodeSettings
 from codeenv.record import Recording, Recordings, Said, summaries
+from codeenv.record.folder import append
 from codeenv.sandbox.api import SandboxError, SandboxLost, SandboxProvider, SandboxSpec
 from codeenv.task import Answer
 from codeenv.tools import ToolCall
@@ -279,6 +282,26 @@ async def test_text_that_is_no_unicode(provider: SandboxProvider, tmp_path: Path
     assert raw.output is not None
     assert raw.output.bytes == b"\xff\0"
     assert [change.path for change in turn.diff] == ["\udcfe"]
+
+
+async def test_what_takes_long_is_kept_off_the_event_loop(
+    provider: SandboxProvider, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Large diffs are; and everything, once the disk was seen to be slow."""
+    threads: list[str] = []
+
+    def watched(path: Path, line: Any, *, new: bool = False) -> None:
+        threads.append(line["kind"] + ("" if threading.current_thread() is threading.main_thread() else " aside"))
+        if line["kind"] == "turn" and line["turn"] == 2:
+            time.sleep(0.1)
+        append(path, line, new=new)
+
+    monkeypatch.setattr("codeenv.record.recorder.append", watched)
+    large = ToolCall("write_file", {"path": "large", "content": "one line of it\n" * 1000})
+    async with Episode.start(pytest_task(), provider, record=tmp_path) as episode:
+        for call in (large, FIX, FIX):
+            await episode.turn([call])
+    assert threads == ["episode", "start", "turn aside", "turn", "turn aside", "end aside"]
 
 
 async def test_every_line_is_one_line_of_ascii(provider: SandboxProvider, tmp_path: Path) -> None:
