@@ -7,7 +7,6 @@ imports no framework.
 
 from __future__ import annotations
 
-from functools import cache
 from importlib import import_module
 from importlib.metadata import version
 from typing import Any
@@ -40,15 +39,16 @@ _FACES = {
 """The first and the last verifiers that each is for."""
 
 
-@cache
-def _verifiers() -> tuple[int, ...]:
-    return tuple(int(part) for part in version("verifiers").split(".")[:3] if part.isdigit())
+def _numbers(text: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in text.split(".")[:3] if part.isdigit())
 
 
 def _is_there(module: str) -> bool:
     """Whether the installed verifiers has what it is made of."""
-    first, last = (tuple(map(int, each.split("."))) for each in _FACES.get(module, ("0", "99")))
-    return first <= _verifiers() and _verifiers()[: len(last)] <= last
+    if module not in _FACES:
+        return True
+    (first, last), here = map(_numbers, _FACES[module]), _numbers(version("verifiers"))
+    return first <= here and here[: len(last)] <= last
 
 
 def __getattr__(name: str) -> Any:

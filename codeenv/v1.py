@@ -141,7 +141,7 @@ class CodeTask(vf.Task[CodeData, CodeState, CodeTaskConfig]):
             "tally": scores.tally_of(episode),
         }
 
-    async def validate(self) -> bool | None:
+    async def validate(self, runtime: Any) -> bool | None:
         """Whether the reference passes and the untouched workspace fails; None where there is no reference."""
         task, course = await self._task(), self.config.stage.course
         if task.solution is None:
