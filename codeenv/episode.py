@@ -217,11 +217,6 @@ class Episode:
     # --- what the policy is told ---------------------------------------------------------------------------
 
     @property
-    def recorded_in(self) -> Path | None:
-        """The file of its recording; None: it has none."""
-        return self._recorder.path if self._recorder else None
-
-    @property
     def deadline(self) -> float:
         """The soft deadline, on the clock of `time.monotonic()`."""
         return self._deadline

@@ -115,6 +115,11 @@ class Task(Strict):
         plain = self.model_dump(mode="python")
         return hashlib.sha256(json.dumps(plain, sort_keys=True, default=_stable).encode()).hexdigest()
 
+    def _repr_html_(self) -> str:
+        from codeenv.html import styled
+
+        return styled("task", task=self)
+
 
 def _stable(value: object) -> object:
     if isinstance(value, bytes):

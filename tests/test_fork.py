@@ -194,9 +194,9 @@ async def test_the_recording_of_a_fork_begins_with_the_turns_of_then(
         async with closing(await episode.fork(how=how)) as fork:
             await fork.turn(bash("echo 2 > two"))
             await fork.finish()
-        assert episode.recorded_in is not None
-        assert fork.recorded_in is not None
-        parent, found = Recording.load(episode.recorded_in), Recording.load(fork.recorded_in)
+        assert episode.recorder is not None
+        assert fork.recorder is not None
+        parent, found = Recording.load(episode.recorder.path), Recording.load(fork.recorder.path)
     assert found.opening.fork is not None
     assert (found.opening.fork.id, found.opening.fork.turn) == (parent.opening.id, 2)
     assert [[c.path for c in turn.diff] for turn in found.turns] == [["one"], [], ["two"]]

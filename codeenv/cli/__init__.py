@@ -11,8 +11,11 @@ from codeenv.cli.doctor import doctor
 from codeenv.cli.eval import evaluate
 from codeenv.cli.image import app as image
 from codeenv.cli.policy import policy
+from codeenv.cli.regrade import regrade
+from codeenv.cli.replay import replay
 from codeenv.cli.report import report
 from codeenv.cli.sandboxes import app as sandboxes
+from codeenv.cli.show import show
 from codeenv.cli.validate import validate
 
 app = typer.Typer(
@@ -27,8 +30,11 @@ app.command("eval")(evaluate)
 app.command()(validate)
 app.command()(audit)
 app.command()(datasets)
+app.command()(replay)
+app.command()(regrade)
 app.command()(doctor)
 app.command()(policy)
 app.command()(report)
+app.command()(show)
 app.add_typer(sandboxes, name="sandboxes")
 app.add_typer(image, name="image")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import os
-from collections import Counter
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Any, cast
@@ -14,7 +14,9 @@ from urllib.parse import urlsplit
 
 import typer
 
+from codeenv.cli.interrupts import Interrupted, interruptible
 from codeenv.cli.options import (
+    AsJson,
     Dataset,
     Filters,
     Image,
@@ -27,17 +29,19 @@ from codeenv.cli.options import (
     choice_of,
     settings_of,
 )
-from codeenv.cli.terminal import COLOURS, FAILED, OK, USAGE, clear_errors, console, fail, progress, table
+from codeenv.cli.scripts import script_from
+from codeenv.cli.terminal import FAILED, OK, USAGE, clear_errors, console, fail, print_json
 
 if TYPE_CHECKING:
-    from codeenv.cli.vf_eval import Endpoint, Rollout, Run
+    from codeenv.cli.live import View
+    from codeenv.cli.standing import Standing
+    from codeenv.cli.vf_eval import Endpoint, Run
     from codeenv.task import Task
 
 POLICY_HELP = "A policy without a model, oracle by default; may be repeated."
 PROTOCOL_HELP = "tools, text or answer; answer for one turn where the tasks can be answered so, else tools."
 ARGUMENTS_HELP = "Further arguments of load_environment, a JSON object."
 KEY = "CODEENV_POLICY_KEY"
-SHOWN_ERRORS = 3
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
@@ -64,12 +68,15 @@ def evaluate(
     script: ScriptFile = None,
     max_retries: Annotated[int, typer.Option(min=0, help="Of rollouts that the sandbox failed.")] = 3,
     output_dir: Annotated[Path | None, typer.Option("--output-dir", "-o", help="Keep the results here.")] = None,
+    record: Annotated[Path | None, typer.Option(help="Keep a recording of each episode in this folder.")] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show the totals at the end, and nothing else.")] = False,
+    as_json: AsJson = False,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show vf-eval's own output.")] = False,
 ) -> None:
     """Evaluate policies or a model on a dataset with vf-eval. Nothing is uploaded.
 
     Exit code 0 when the run worked, whatever the rewards; 1 when a rollout ended in a failure of the sandbox, or the
-    run failed; 2 for wrong usage.
+    run failed; 2 for wrong usage; 130 after Ctrl-C, with a summary of what there was.
     """
     if model and policy:
         raise fail("give --model or --policy, not both", USAGE)
@@ -78,7 +85,6 @@ def evaluate(
     from codeenv.cli.vf_eval import Endpoint, Run
     from codeenv.sandbox import get_provider, public_settings
 
-    infra = 0
     with clear_errors(unavailable=FAILED), ExitStack() as stack:
         own = {"protocol": protocol, "sandbox_settings": settings_of(sandbox_setting), "image": image}
         further: dict[str, Any] = {"sandbox": sandbox}
@@ -88,13 +94,17 @@ def evaluate(
             further["max_turns"] = max_turns
         tasks = _tasks(dataset, further)
         get_provider(str(further["sandbox"]), **public_settings(further.get("sandbox_settings")))
+        kept = _kept(record, further.pop("record", None))
+        results = output_dir or Path(stack.enter_context(TemporaryDirectory(prefix="codeenv-eval-")))
+        results.mkdir(parents=True, exist_ok=True)
+        recordings = kept or Path(stack.enter_context(TemporaryDirectory(prefix="recordings-", dir=results)))
         run = Run(
-            arguments={"dataset": dataset, **further},
+            arguments={"dataset": dataset, **further, "record": str(recordings.absolute())},
             examples=min(examples or len(tasks), len(tasks)),
             rollouts=rollouts,
             concurrent=concurrent,
             sampling=_object("-S", sampling),
-            output_dir=output_dir or Path(stack.enter_context(TemporaryDirectory(prefix="codeenv-eval-"))),
+            output_dir=results,
             max_retries=max_retries,
             verbose=verbose,
         )
@@ -102,23 +112,75 @@ def evaluate(
             endpoints = [Endpoint(model, base_url, _key(base_url, api_key_var), _keyless(base_url, api_key_var))]
         else:
             endpoints = stack.enter_context(_served(list(dict.fromkeys(policy or ["oracle"])), tasks, script))
-        for endpoint in endpoints:
-            found = _evaluate(run, endpoint)
-            _show(endpoint.model, found)
-            infra += sum(rollout.outcome == "infra" for rollout in found)
-    if output_dir:
-        console().print(f"results: {output_dir}", markup=False, soft_wrap=True)
-    raise typer.Exit(FAILED if infra else OK)
+        code = _evaluate(_Job(dataset, run, recordings, kept, output_dir, quiet, as_json), endpoints)
+    raise typer.Exit(code)
 
 
-def _evaluate(run: Run, endpoint: Endpoint) -> list[Rollout]:
+@dataclass(frozen=True)
+class _Job:
+    dataset: str
+    run: Run
+    recordings: Path
+    kept: Path | None
+    output_dir: Path | None
+    quiet: bool
+    as_json: bool
+
+
+def _evaluate(job: _Job, endpoints: Sequence[Endpoint]) -> int:
+    """Each endpoint in turn, and what there is to say of it. Returns the exit code."""
+    from codeenv.cli import eval_summary as summary
+    from codeenv.cli.live import view
+    from codeenv.cli.standing import Standing
     from codeenv.cli.vf_eval import EvalFailed
+    from codeenv.record.following import Following
 
-    with progress(f"{run.arguments['dataset']}, {endpoint.model}", run.examples * run.rollouts) as shown:
-        try:
-            return run(endpoint, on_progress=shown)
-        except EvalFailed as error:
-            raise fail(str(error), FAILED) from error
+    found: dict[str, Standing] = {}
+    code = OK
+    try:
+        for endpoint in endpoints:
+            title = f"{Path(job.dataset).name if Path(job.dataset).exists() else job.dataset}, {endpoint.model}"
+            following = Following(job.recordings, endpoint.model)
+            standing = Standing(title, job.run.total, job.run.concurrent, following, kept=job.kept is not None)
+            found[endpoint.model] = standing
+            try:
+                with view(quiet=job.quiet, plain=job.run.verbose) as shown, interruptible():
+                    _watch(job.run, endpoint, standing, shown)
+            finally:
+                if not job.as_json:
+                    summary.show(endpoint.model, standing, quiet=job.quiet)
+            if any(rollout.outcome == "infra" for rollout in standing.rollouts):
+                code = FAILED
+    except EvalFailed as error:
+        fail(str(error), FAILED)
+        code = FAILED
+    except Interrupted as error:
+        console(error=True).print(f"{error}; what there was is above", markup=False)
+        code = error.exit_code
+    if job.as_json:
+        print_json(summary.as_json(job.dataset, found, job.kept, job.output_dir))
+    elif not job.quiet:
+        summary.show_places(found, job.kept, job.output_dir)
+    return code
+
+
+def _watch(run: Run, endpoint: Endpoint, standing: Standing, shown: View) -> None:
+    """:raises EvalFailed: vf-eval failed, or left nothing."""
+    with ExitStack() as stack:
+        going = stack.enter_context(run.started(endpoint))
+        stack.callback(lambda: shown(standing, standing.read(going.read())))
+        while going.runs():
+            shown(standing, standing.read(going.read()))
+    going.check()
+
+
+def _kept(record: Path | None, argument: Any) -> Path | None:
+    """Where the recordings are wanted, which `-a` may say too. :raises ValueError: it is said twice; or no folder."""
+    from codeenv.record import Recordings
+
+    if record and argument:
+        raise ValueError("--record: -a has a `record` as well; give one of them")
+    return Recordings(record or str(argument)).folder if record or argument else None
 
 
 def _tasks(dataset: str, arguments: Mapping[str, Any]) -> list[Task]:
@@ -164,43 +226,11 @@ def _keyless(base_url: str | None, name: str | None) -> dict[str, str]:
 @contextmanager
 def _served(policies: list[str], tasks: list[Task], script: Path | None) -> Generator[list[Endpoint]]:
     from codeenv.cli.vf_eval import Endpoint
-    from codeenv.policies import Script, serve_in_thread
+    from codeenv.policies import serve_in_thread
     from codeenv.policies.plans import check_policy
 
-    messages = Script.load(script) if script else None
+    messages = script_from(script, tasks) if script else None
     for name in policies:
         check_policy(name, messages)
     with serve_in_thread(policies[0], tasks, script=messages) as server:
         yield [Endpoint(name, server.base_url, KEY, _keyless(server.base_url, None)) for name in policies]
-
-
-def _show(name: str, rollouts: list[Rollout]) -> None:
-    from rich.markup import escape
-
-    out = console()
-    shown = table("task", "outcome", ">tests", ">turns", ">seconds", title=name)
-    for rollout in rollouts:
-        tests = "-" if rollout.total is None or not rollout.counts else f"{rollout.passed}/{rollout.total}"
-        colour = COLOURS.get(rollout.outcome, "default")
-        shown.add_row(
-            escape(rollout.task),
-            f"[{colour}]{escape(rollout.outcome)}[/]",
-            tests,
-            str(rollout.turns) if rollout.counts else "-",
-            f"{rollout.seconds:.1f}",
-        )
-    out.print(shown)
-    out.print(_totals(name, rollouts), markup=False)
-    errors = Counter(rollout.error for rollout in rollouts if not rollout.counts and rollout.error)
-    for error, count in errors.most_common(SHOWN_ERRORS):
-        out.print(f"  {count} x {error[:500]}", markup=False, soft_wrap=True, style="magenta")
-    out.print()
-
-
-def _totals(name: str, rollouts: list[Rollout]) -> str:
-    rewards = [rollout.reward for rollout in rollouts if rollout.reward is not None]
-    solved = sum(rollout.solved for rollout in rollouts)
-    mean = f"{sum(rewards) / len(rewards):.3f}" if rewards else "-"
-    apart: Mapping[str, int] = Counter(rollout.outcome for rollout in rollouts if not rollout.counts)
-    end = f"; not counted: {', '.join(f'{n} {outcome}' for outcome, n in sorted(apart.items()))}" if apart else ""
-    return f"{name}: solved {solved} of {len(rewards)}, mean reward {mean}{end}"

@@ -31,7 +31,12 @@ Image = Annotated[
     str | None, typer.Option(help="The boxes' image, or id: and what `codeenv image build` said; a task's own counts.")
 ]
 ScriptFile = Annotated[
-    Path | None, typer.Option("--script", help="The messages of the policy `script`, JSON or JSONL.")
+    Path | None,
+    typer.Option("--script", help="For the policy `script`: messages in JSON or JSONL, or recordings."),
+]
+Recorded = Annotated[Path, typer.Argument(help="A recording, or a folder of them.", show_default=False)]
+FromDataset = Annotated[
+    str | None, typer.Option("--dataset", help="Where the tasks come from, if not from where the recordings say.")
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 

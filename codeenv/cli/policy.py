@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from codeenv.cli.options import Filters, Limit, ScriptFile, Seed, Split, choice_of
+from codeenv.cli.scripts import script_from
 from codeenv.cli.terminal import clear_errors, console
 
 if TYPE_CHECKING:
@@ -32,13 +33,12 @@ def policy(
     """
     import anyio
 
-    from codeenv.policies import Script
     from codeenv.sources import load_tasks
 
     with clear_errors():
         choice = choice_of(split, filters, limit, seed)
         tasks = load_tasks(dataset, **choice)
-        messages = Script.load(script) if script else None
+        messages = script_from(script, tasks) if script else None
         try:
             anyio.run(_serve, name, tasks, {"dataset": dataset, **choice}, host, port, latency, messages)
         except KeyboardInterrupt:

@@ -24,6 +24,7 @@ def report(
     Of a large folder, infra failures and failures get their turns into the file first; what has no room is a row of the
     table.
     """
+    from codeenv.html.text import size
     from codeenv.report import write_report
     from codeenv.sandbox.api import MiB
 
@@ -47,4 +48,4 @@ def report(
         out.print(f"left out: {more} files more that could not be read")
     turns = "" if written.timelines == written.episodes else f", {written.timelines} of them with their turns"
     count = f"{written.episodes} episode{'s' * (written.episodes != 1)}"
-    out.print(f"{written.path}: {count}{turns}, {written.size / MiB:.1f} MiB", markup=False, soft_wrap=True)
+    out.print(f"{written.path}: {count}{turns}, {size(written.size)}", markup=False, soft_wrap=True)

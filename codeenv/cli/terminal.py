@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import time
 from collections.abc import Generator
@@ -19,6 +20,8 @@ QUIET_SECONDS = 10.0  # between lines of progress where there is no terminal
 
 OK, FAILED, USAGE, INFRA = 0, 1, 2, 3
 """Exit codes. FAILED: what was looked at is not well; INFRA: it could not be looked at (`validate`)."""
+
+SURROGATE = re.compile("[\ud800-\udfff]")
 
 COLOURS = {
     "solved": "green",
@@ -105,4 +108,18 @@ def print_json(value: Any) -> None:
     """One JSON object on stdout, and nothing else."""
     import json
 
-    sys.stdout.write(json.dumps(value, indent=2, ensure_ascii=False) + "\n")
+    text = json.dumps(value, indent=2, ensure_ascii=False)
+    # A lone surrogate, which a model can say, has no UTF-8: it stays the escape that it is in JSON.
+    sys.stdout.write(SURROGATE.sub(lambda found: f"\\u{ord(found[0]):04x}", text) + "\n")
+
+
+def plain_text(text: str) -> str:
+    """What comes from boxes, models and files as it may go to a terminal: without its control codes."""
+    from codeenv.terminal import clean
+
+    return clean(text.encode("utf-8", "replace"))
+
+
+def plain_line(text: str) -> str:
+    """The same on one line."""
+    return " ".join(plain_text(text).split())

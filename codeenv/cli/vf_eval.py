@@ -6,15 +6,17 @@ import json
 import os
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Mapping
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
 POLL_SECONDS = 0.25
 LAST_LINES = 25
-STATE_COLUMNS = "outcome,verdict,task_id"
+END_SECONDS = 30.0
+"""For vf-eval to close its boxes when it is asked to end."""
+STATE_COLUMNS = "outcome,verdict,task_id,trajectory_id"
 
 # As the script `vf-eval` does it, by this very Python; -P: the working directory is not a place to import from.
 COMMAND = (sys.executable, "-P", "-c", "from verifiers.scripts.eval import main; main()", "codeenv")
@@ -37,7 +39,7 @@ class Endpoint:
 @dataclass(frozen=True)
 class Rollout:
     """One saved rollout. `reward` is None where there is none (outcomes `infra` and `model`). `seconds` is wall
-    time."""
+    time, `trajectory` verifiers' name for it."""
 
     task: str
     outcome: str
@@ -48,6 +50,8 @@ class Rollout:
     turns: int
     seconds: float
     error: str
+    example: int = 0
+    trajectory: str = ""
 
     @property
     def counts(self) -> bool:
@@ -69,11 +73,14 @@ class Run:
     """Of a rollout that ended in a failure of the sandbox."""
     verbose: bool = False
 
-    def __call__(self, endpoint: Endpoint, on_progress: Callable[[int], None] = lambda done: None) -> list[Rollout]:
-        """Evaluate and read the rollouts, in order of task. Blocks; `on_progress` hears how many rollouts are saved.
+    @property
+    def total(self) -> int:
+        return self.examples * self.rollouts
 
-        :raises EvalFailed: vf-eval failed, or left nothing.
-        """
+    @contextmanager
+    def started(self, endpoint: Endpoint) -> Generator[Going]:
+        """vf-eval at work. It does not outlive the block: it is asked to end, which closes its boxes, and killed where
+        it does not, or where another interrupt comes."""
         self.output_dir.mkdir(parents=True, exist_ok=True)
         before = _results(self.output_dir)
         log = self.output_dir / "vf-eval.log"
@@ -84,21 +91,12 @@ class Run:
                 stdout=2 if self.verbose else sink,
                 stderr=2 if self.verbose else sink,
                 env={**os.environ, **endpoint.environment},
+                process_group=0,  # a terminal's interrupt is for us, and it gets one signal from us
             )
             try:
-                while process.poll() is None:
-                    on_progress(sum(map(_count, _results(self.output_dir) - before)))
-                    time.sleep(POLL_SECONDS)
+                yield Going(self.output_dir, process, log, before)
             finally:
-                if process.poll() is None:
-                    process.terminate()
-                    process.wait()
-        saved = sorted(_results(self.output_dir) - before)
-        if process.returncode != 0 or not saved:
-            lines = log.read_text(errors="replace").rstrip().splitlines()[-LAST_LINES:]
-            raise EvalFailed("\n".join([f"vf-eval failed (exit code {process.returncode})", *lines]))
-        rows: list[dict[str, Any]] = [json.loads(row) for row in saved[-1].read_text().split("\n") if row.strip()]
-        return [_rollout(row) for row in sorted(rows, key=lambda row: row["example_id"])]
+                _end(process)
 
     def _command(self, endpoint: Endpoint) -> list[str]:
         command = [*COMMAND, "-m", endpoint.model, "-a", json.dumps(self.arguments), "-o", str(self.output_dir)]
@@ -111,12 +109,64 @@ class Run:
         return command + (["-S", json.dumps(self.sampling)] if self.sampling else [])
 
 
+class Going:
+    """One vf-eval: whether it runs, and what it has saved."""
+
+    def __init__(self, folder: Path, process: subprocess.Popen[bytes], log: Path, before: set[Path]) -> None:
+        self.saved: list[Rollout] = []
+        """In the order of their ends, as far as `read` has read."""
+        self._folder, self._process, self._log, self._before = folder, process, log, before
+        self._path: Path | None = None
+        self._at = 0
+
+    def runs(self) -> bool:
+        """Whether it does, after a moment's wait for its end."""
+        try:
+            self._process.wait(POLL_SECONDS)
+        except subprocess.TimeoutExpired:
+            return True
+        return False
+
+    def read(self) -> list[Rollout]:
+        """Those that were saved since the last time."""
+        found: list[Rollout] = []
+        if self._path is None:
+            self._path = max(_results(self._folder) - self._before, default=None)
+        if self._path is not None:
+            with self._path.open("rb") as file:
+                file.seek(self._at)
+                for raw in file:
+                    if not raw.endswith(b"\n"):
+                        break  # it is being written
+                    self._at += len(raw)
+                    if raw.strip():
+                        found.append(_rollout(json.loads(raw)))
+        self.saved += found
+        return found
+
+    def check(self) -> None:
+        """:raises EvalFailed: it has ended, and in failure, or without results."""
+        if self._process.returncode != 0 or not self.saved:
+            lines = self._log.read_text(errors="replace").rstrip().splitlines()[-LAST_LINES:]
+            raise EvalFailed("\n".join([f"vf-eval failed (exit code {self._process.returncode})", *lines]))
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    if process.poll() is not None:
+        return
+    process.terminate()
+    try:
+        process.wait(END_SECONDS)
+    except subprocess.TimeoutExpired:
+        pass
+    finally:
+        if process.poll() is None:
+            process.kill()
+            process.wait()
+
+
 def _results(folder: Path) -> set[Path]:
     return set(folder.glob("evals/*/*/results.jsonl"))
-
-
-def _count(results: Path) -> int:
-    return results.read_bytes().count(b"\n")
 
 
 def _rollout(row: Mapping[str, Any]) -> Rollout:
@@ -134,6 +184,8 @@ def _rollout(row: Mapping[str, Any]) -> Rollout:
         turns=int(metrics.get("turns") or 0),
         seconds=float(timing.get("total") or 0.0),
         error=_message(row.get("error")),
+        example=row["example_id"],
+        trajectory=str(row.get("trajectory_id") or ""),
     )
 
 

@@ -20,7 +20,20 @@ from codeenv.html import ask, diff, text
 __all__ = ["FRAGMENTS", "environment", "fragment", "styled", "stylesheet"]
 
 HERE = Path(__file__).parent
-FRAGMENTS = ("verdict", "observation", "call", "diff", "files", "turn", "recording", "timeline", "episodes")
+FRAGMENTS = (
+    "verdict",
+    "observation",
+    "call",
+    "diff",
+    "files",
+    "turn",
+    "recording",
+    "timeline",
+    "episodes",
+    "run",
+    "verdicts",
+    "task",
+)
 """Each is a file in `templates`, whose first line names the values that it takes."""
 
 

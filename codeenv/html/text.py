@@ -70,10 +70,11 @@ def size(value: int) -> str:
 
 
 def number(value: float) -> str:
-    """Short: at most four characters and a unit."""
+    """Short: three digits and a unit from 10,000 on."""
     for unit, factor in (("M", 1e6), ("k", 1e3)):
-        if value >= 10 * factor or (unit == "M" and value >= factor):
-            return f"{value / factor:.1f}".rstrip("0").rstrip(".") + unit
+        if value >= (factor if unit == "M" else 10 * factor):
+            digits = value / factor
+            return f"{digits:.0f}{unit}" if digits >= 100 else f"{digits:.1f}".removesuffix(".0") + unit
     return f"{value:,.0f}"
 
 

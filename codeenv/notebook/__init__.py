@@ -8,5 +8,7 @@ ep.close()
 
 from codeenv.notebook.episode import OpenEpisode
 from codeenv.notebook.opening import open_episode
+from codeenv.notebook.run import Run
+from codeenv.notebook.verdicts import Verdicts
 
-__all__ = ["OpenEpisode", "open_episode"]
+__all__ = ["OpenEpisode", "Run", "Verdicts", "open_episode"]

@@ -21,13 +21,11 @@ from codeenv.html import styled
 from codeenv.notebook.home import Home
 from codeenv.notebook.workspace import Diff, Files
 from codeenv.record.reading import Recording
-from codeenv.record.schema import Result, Turn
+from codeenv.record.timeline import timeline
 from codeenv.record.workspace import Tree
 from codeenv.settings import EpisodeSettings
 from codeenv.task import Task
 from codeenv.tools import Observation
-
-LINE = 100  # characters of a turn's line in the timeline
 
 Value = TypeVar("Value")
 
@@ -183,11 +181,7 @@ class OpenEpisode:
         return self._recorder.path
 
     def __repr__(self) -> str:
-        recording = self.recording
-        lines = [f"{turn.turn:3}  {_line(turn)}" for turn in recording.turns]
-        verdict = self.verdict
-        state = f"{verdict.outcome}, reward {verdict.reward:g}" if verdict else self.over or "open"
-        return "\n".join([f"{self.task.id} on {recording.opening.sandbox}: {state}", *lines])
+        return timeline(self.recording, self.over or "open")
 
     def _repr_html_(self) -> str:
         return styled("timeline", recording=self.recording, state=self.over or "open")
@@ -219,20 +213,3 @@ class Closed:
 
     def __repr__(self) -> str:
         return "closed"
-
-
-def _line(turn: Turn) -> str:
-    told = "; ".join(_told(result) for result in turn.results) or turn.error
-    return told if len(told) <= LINE else f"{told[: LINE - 3]}..."
-
-
-def _told(result: Result) -> str:
-    arguments = result.arguments if isinstance(result.arguments, dict) else {}
-    about = str(arguments.get("command") or arguments.get("path") or "").partition("\n")[0]
-    if result.verdict:
-        end = f"{result.verdict.passed}/{len(result.verdict.tests)} tests"
-    elif result.exit_code is not None:
-        end = f"exit code {result.exit_code}"
-    else:
-        end = "failed" if result.failed else ""
-    return " ".join(filter(None, [result.tool, about, f"({end})" if end else ""]))

@@ -8,6 +8,7 @@ import re
 import time
 import uuid
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from pydantic import BaseModel, Field
@@ -20,13 +21,27 @@ CHARACTERS_A_TOKEN = 4  # usage numbers are estimates
 PIECE = 20_000  # characters of one streamed delta
 
 
+Spoken = tuple[str, tuple[tuple[str, str], ...]]
+"""A policy's message as it stands in a conversation: its text, and each call's name and arguments."""
+
+
 class Part(BaseModel):
     text: str | None = None
+
+
+class CalledFunction(BaseModel):
+    name: str = ""
+    arguments: str | None = None
+
+
+class Called(BaseModel):
+    function: CalledFunction = CalledFunction()
 
 
 class Said(BaseModel):
     role: str
     content: str | list[Part] | None = None
+    tool_calls: list[Called] | None = None
 
     @property
     def text(self) -> str:
@@ -66,6 +81,15 @@ class ChatRequest(BaseModel):
         return next((said.text for said in self.messages if said.role == "assistant"), "")
 
     @property
+    def answers(self) -> list[Spoken]:
+        """What the policy has said so far."""
+        return [
+            (said.text, tuple((call.function.name, call.function.arguments or "") for call in said.tool_calls or ()))
+            for said in self.messages
+            if said.role == "assistant"
+        ]
+
+    @property
     def first_question(self) -> str:
         return next((said.text for said in self.messages if said.role == "user"), "")
 
@@ -85,12 +109,11 @@ class Answer:
     """One message of a policy as a completion, whole or streamed."""
 
     def __init__(self, request: ChatRequest, model: str, message: Message, note: str) -> None:
-        text = f"{message.text} {note}" if message.text and note else message.text
-        self._calls: list[dict[str, Any]] = []
-        if request.tools:
-            self._calls = [_call(call, f"call_{request.step}_{n}") for n, call in enumerate(message.calls)]
-        else:
-            text = "\n\n".join(filter(None, (text, *map(_block, message.calls))))
+        if message.text and note:
+            message = replace(message, text=f"{message.text} {note}")
+        text, calls = spoken(message, tools=bool(request.tools))
+        self._calls = [_call(call, f"call_{request.step}_{n}") for n, call in enumerate(message.calls[: len(calls)])]
+        self._reasoning = {"reasoning_content": message.reasoning} if message.reasoning else {}
         self._content = text if text or not self._calls else None
         self._finish = "tool_calls" if self._calls else "stop"
         prompt = sum(len(said.text) for said in request.messages) // CHARACTERS_A_TOKEN + 4 * len(request.messages)
@@ -100,7 +123,7 @@ class Answer:
         self._with_usage = request.stream_options is not None and request.stream_options.include_usage
 
     def whole(self) -> dict[str, Any]:
-        message: dict[str, Any] = {"role": "assistant", "content": self._content}
+        message: dict[str, Any] = {"role": "assistant", "content": self._content, **self._reasoning}
         if self._calls:
             message["tool_calls"] = self._calls
         choice = {"index": 0, "message": message, "finish_reason": self._finish, "logprobs": None}
@@ -109,6 +132,8 @@ class Answer:
     def streamed(self) -> Iterator[bytes]:
         """Server-sent events: deltas, one with the finish reason, the usage if asked for, `[DONE]`."""
         yield self._event({"role": "assistant", "content": "" if self._content is not None else None})
+        for piece in _pieces(self._reasoning.get("reasoning_content", "")):
+            yield self._event({"reasoning_content": piece})
         for piece in _pieces(self._content or ""):
             yield self._event({"content": piece})
         for index, call in enumerate(self._calls):
@@ -138,13 +163,26 @@ def _pieces(text: str) -> Iterator[str]:
     return (text[at : at + PIECE] for at in range(0, len(text), PIECE))
 
 
+def spoken(message: Message, *, tools: bool) -> Spoken:
+    """A message as a conversation has it: without tools, its calls are blocks of the text.
+
+    :raises PolicyError: a call cannot be written as a block.
+    """
+    if tools:
+        return message.text, tuple((call.name, _arguments(call)) for call in message.calls)
+    return "\n\n".join(filter(None, (message.text, *map(_block, message.calls)))), ()
+
+
+def _arguments(call: ToolCall) -> str:
+    """As text; what is text already may be anything."""
+    if isinstance(call.arguments, str):
+        return call.arguments
+    return json.dumps(dict(call.arguments or {}), ensure_ascii=False)
+
+
 def _call(call: ToolCall, name: str) -> dict[str, Any]:
-    arguments = (
-        call.arguments
-        if isinstance(call.arguments, str)
-        else json.dumps(dict(call.arguments or {}), ensure_ascii=False)
-    )
-    return {"id": call.id or name, "type": "function", "function": {"name": call.name, "arguments": arguments}}
+    function = {"name": call.name, "arguments": _arguments(call)}
+    return {"id": call.id or name, "type": "function", "function": function}
 
 
 def _block(call: ToolCall) -> str:

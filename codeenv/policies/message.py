@@ -18,3 +18,4 @@ class Message:
 
     text: str = ""
     calls: tuple[ToolCall, ...] = ()
+    reasoning: str = ""

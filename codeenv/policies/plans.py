@@ -42,7 +42,8 @@ def messages(
 ) -> list[Message]:
     """All that `policy` says to `task`, one message a turn, using `tools` only.
 
-    :param attempt: which wrong solution `wrong` takes, modulo their number, in order of name.
+    :param attempt: which wrong solution `wrong` takes, modulo their number, in order of name; and which of its attempts
+        `script`.
     :param text: make only calls that the text protocol carries unchanged (`garbage`: malformed blocks as text).
     :param seed: of `garbage`.
     :raises PolicyError: the task has no such solution, or the tools cannot write one of its files; the message names
@@ -52,7 +53,8 @@ def messages(
     name, _, _ = policy.partition(":")
     if name == "script":
         assert script is not None
-        return script.messages(task.id)
+        attempts = script.attempts(task.id)
+        return attempts[attempt % len(attempts)]
     if name == "noop":
         return [ending(tools)]
     if name == "garbage":
@@ -68,7 +70,7 @@ def answer(policy: str, task: Task, *, attempt: int = 0, seed: int = 0, script: 
     check_policy(policy, script)
     name, _, _ = policy.partition(":")
     if name == "script":
-        return next(iter(messages(policy, task, script=script)), Message())
+        return next(iter(messages(policy, task, attempt=attempt, script=script)), Message())
     if name == "noop":
         return Message("I have no answer.")
     if name == "garbage":

@@ -19,9 +19,11 @@ class Script:
     with `content` (text) and `tool_calls`: each `{"name", "arguments", "id"}` or in OpenAI's form with `"function"`;
     `arguments` is an object, or raw text to be sent as it is. In the text protocol, calls are written as blocks behind
     the text. After its last message a script submits.
+
+    :param by_task: for each task one attempt, or several that conversations on it play in turn.
     """
 
-    def __init__(self, by_task: Mapping[str, list[Message]]) -> None:
+    def __init__(self, by_task: Mapping[str, list[list[Message]]]) -> None:
         self._by_task = dict(by_task)
 
     @classmethod
@@ -46,9 +48,9 @@ class Script:
     def of(cls, value: object) -> Script:
         """From what such a JSON file holds. :raises PolicyError: it is malformed."""
         by_task = cast(dict[str, object], value) if isinstance(value, dict) else {"*": value}
-        return cls({task: _messages(given, "messages" if task == "*" else task) for task, given in by_task.items()})
+        return cls({task: [_messages(given, "messages" if task == "*" else task)] for task, given in by_task.items()})
 
-    def messages(self, task_id: str) -> list[Message]:
+    def attempts(self, task_id: str) -> list[list[Message]]:
         """:raises PolicyError: the script has nothing for this task."""
         found = self._by_task.get(task_id, self._by_task.get("*"))
         if found is None:

@@ -21,7 +21,8 @@ from aiohttp import web
 from anyio.from_thread import start_blocking_portal
 from pydantic import ValidationError
 
-from codeenv.policies.chat import Answer, ChatRequest, error_body
+from codeenv.policies.attempts import Attempts
+from codeenv.policies.chat import Answer, ChatRequest, error_body, spoken
 from codeenv.policies.message import Message, PolicyError
 from codeenv.policies.plans import POLICIES, answer, check_policy, ending, messages
 from codeenv.policies.recognise import Recogniser
@@ -106,6 +107,7 @@ class _Handlers:
         self._script = script
         self._recogniser = Recogniser(tasks)
         self._attempts: defaultdict[str, Iterator[int]] = defaultdict(count)
+        self._scripted = Attempts()
         by_id = {task.id: task for task in tasks}
 
         @lru_cache(maxsize=PLANS_KEPT)
@@ -152,15 +154,25 @@ class _Handlers:
 
     def _answer(self, policy: str, chat: ChatRequest) -> Answer:
         task = self._recogniser.find(chat.first_question)
-        attempt = self._attempt(chat, task) if policy == "wrong" and task.wrong else 0
         tools = chat.offered
+        attempt = self._attempt(policy, chat, task)
         plan = self._planned(policy, task.id, attempt, tools, not chat.tools)
         message = plan[chat.step] if chat.step < len(plan) else ending(tools or tuple(TOOLS))
         note = f"(attempt {attempt + 1})" if policy == "wrong" and not _is_answered(tools, task) else ""
         return Answer(chat, policy, message, note)
 
-    def _attempt(self, chat: ChatRequest, task: Task) -> int:
-        """The one that the conversation's first answer names; a new conversation gets the next."""
+    def _attempt(self, policy: str, chat: ChatRequest, task: Task) -> int:
+        """Of a script, the one that the conversation is; of `wrong`, the one that its first answer names. A new
+        conversation gets the next."""
+        if policy == "script" and self._script is not None:
+            attempts = self._script.attempts(task.id)
+            if len(attempts) == 1:
+                return 0
+            tools = bool(chat.tools)
+            said_so = [[spoken(message, tools=tools) for message in one[: chat.step]] for one in attempts]
+            return self._scripted.next(task.id, said_so, chat.answers)
+        if policy != "wrong" or not task.wrong:
+            return 0
         said = ATTEMPT.search(chat.first_answer)
         number = int(said.group(1)) - 1 if said else next(self._attempts[task.id]) if chat.step == 0 else 0
         return number % len(task.wrong)

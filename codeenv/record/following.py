@@ -43,7 +43,9 @@ class Ended:
     summary: Summary
     labels: dict[str, Any]
     stage: str = ""
-    """Where it failed, for outcome `infra`; and what was said."""
+    """Where it failed, for outcome `infra`."""
+    fault: str = ""
+    """The error's type, and what it said."""
     message: str = ""
 
 
@@ -131,7 +133,8 @@ class Following:
         except (RecordingError, FileNotFoundError):
             return
         fault: dict[str, Any] = line.get("error") or {}
-        self.ended.append(Ended(summary, one.labels, str(fault.get("stage") or ""), str(fault.get("message") or "")))
+        told = [str(fault.get(name) or "") for name in ("stage", "type", "message")]
+        self.ended.append(Ended(summary, one.labels, *told))
 
     def _done(self, name: str) -> None:
         self.running.pop(name, None)

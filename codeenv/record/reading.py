@@ -12,6 +12,7 @@ from typing import Any, BinaryIO, cast
 from pydantic import ValidationError
 
 from codeenv.record.schema import FORMAT, LINE, End, Left, Line, Opening, Start, Summary, Turn
+from codeenv.record.timeline import timeline
 
 SHOWN = 200  # characters of what is wrong with a line
 LAST = 16 * 1024  # bytes in which the last line is looked for first
@@ -21,7 +22,7 @@ class RecordingError(ValueError):
     """A file is no recording, or not whole; the message names the file and the line, and what is wrong with it."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Recording:
     """One episode. What has not happened is None: `start` where no box came to be, `end` where it was killed, or still
     runs."""
@@ -91,6 +92,9 @@ class Recording:
             **sums_of(self.turns),
         }
         return _summary(self.path.name, self.opening, self.end, sums)
+
+    def __repr__(self) -> str:
+        return timeline(self)
 
     def _repr_html_(self) -> str:
         from codeenv.html import styled

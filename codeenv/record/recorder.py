@@ -15,7 +15,7 @@ from typing import Any
 from anyio import to_thread
 
 from codeenv.calls import ToolCall
-from codeenv.grading.verdict import TestResult, Verdict
+from codeenv.grading.verdict import Verdict
 from codeenv.grading.workspace import start_digest
 from codeenv.record.folder import Recordings, append
 from codeenv.record.reading import Recording, sums_of
@@ -171,26 +171,7 @@ class Recorder:
             seconds=_rounded(seen.seconds),
             tokens=seen.tokens,
             raw=_raw(seen.source) if seen.source else None,
-            verdict=self._judged(seen.verdict) if seen.verdict else None,
-        )
-
-    def _judged(self, verdict: Verdict) -> Judged:
-        """Messages of tests can quote what a hidden test expects: they are here only where the policy may see them."""
-        shown = self._settings.feedback == "messages"
-        tests = [
-            TestResult(
-                id=test.id, passed=test.passed, message=test.message if shown else "", seconds=_rounded(test.seconds)
-            )
-            for test in verdict.tests
-        ]
-        return Judged(
-            outcome=verdict.outcome,
-            reward=verdict.reward,
-            exit_code=verdict.exit_code,
-            tests=tests,
-            seconds=_rounded(verdict.seconds),
-            reason=verdict.reason,
-            attempts=verdict.attempts,
+            verdict=Judged.of(seen.verdict, self._settings.feedback) if seen.verdict else None,
         )
 
     async def written(self, turns: int) -> list[Turn]:
@@ -217,7 +198,7 @@ class Recorder:
         self._ended = True
         seconds = time.monotonic() - self._began
         fault = _fault(error) if error else None
-        judged = self._judged(verdict) if verdict else None
+        judged = Judged.of(verdict, self._settings.feedback) if verdict else None
         counts = {key: _rounded(value) if isinstance(value, float) else value for key, value in tally.items()}
         await self._write(
             lambda: End(

@@ -17,7 +17,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
-from codeenv.grading.verdict import Outcome, TestResult
+from codeenv.grading.verdict import Outcome, TestResult, Verdict
 
 FORMAT = 1
 """The version of this schema. A reader takes every one up to its own."""
@@ -115,6 +115,25 @@ class Judged(Part):
     seconds: float
     reason: str = ""
     attempts: int = 1
+
+    @classmethod
+    def of(cls, verdict: Verdict, feedback: str) -> Judged:
+        """Messages of tests can quote what a hidden test expects: they are kept only where the policy may see them
+        (`feedback="messages"`)."""
+        shown = feedback == "messages"
+        tests = [
+            TestResult(id=t.id, passed=t.passed, message=t.message if shown else "", seconds=round(t.seconds, 4))
+            for t in verdict.tests
+        ]
+        return cls(
+            outcome=verdict.outcome,
+            reward=verdict.reward,
+            exit_code=verdict.exit_code,
+            tests=tests,
+            seconds=round(verdict.seconds, 4),
+            reason=verdict.reason,
+            attempts=verdict.attempts,
+        )
 
     @property
     def passed(self) -> int:

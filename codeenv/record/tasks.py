@@ -30,19 +30,20 @@ class TaskBook:
     several threads.
 
     :param dataset: where every task is to come from, in any form that `codeenv.sources.open_tasks` takes. None: from
-        where the recording says.
+        where the recording says. :param changed: what of a task may be another than it was.
     """
 
-    def __init__(self, dataset: Any = None) -> None:
+    def __init__(self, dataset: Any = None, *, changed: Changed = "refuse") -> None:
         self._dataset = dataset
+        self._changed: Changed = changed
         self._opened: dict[str, _Opened | str] = {}
         self._lock = threading.Lock()
 
-    def find(self, recording: Recording, *, changed: Changed = "refuse") -> Task:
+    def find(self, recording: Recording) -> Task:
         """Blocks: a dataset that was not opened yet is read.
 
         :raises TaskMissing: the recording names no dataset, or it cannot be opened, or has no such task.
-        :raises TaskChanged: the task is another now, in more than `changed` allows.
+        :raises TaskChanged: the task is another now, in more than may be.
         """
         ref = recording.opening.task
         source = ref.source if self._dataset is None else self._dataset
@@ -66,9 +67,9 @@ class TaskBook:
             if task.digest == ref.digest:
                 return task
         for task in candidates:
-            if changed == "any" or (changed == "tests" and start_digest(task) == ref.start):
+            if self._changed == "any" or (self._changed == "tests" and start_digest(task) == ref.start):
                 return task
-        raise TaskChanged(f"{recording.path}: {_why(candidates[0], ref, changed)}")
+        raise TaskChanged(f"{recording.path}: {_why(candidates[0], ref)}")
 
 
 class _Opened:
@@ -110,10 +111,9 @@ def _named(source: Any) -> str:
     return repr(source) if isinstance(source, str) else json.dumps(source, default=str)
 
 
-def _why(task: Task, ref: TaskRef, changed: Changed) -> str:
+def _why(task: Task, ref: TaskRef) -> str:
     if start_digest(task) != ref.start:
         return f"the files that task {task.id!r} starts with are others than when it was played"
-    assert changed == "refuse"
     return (
         f"task {task.id!r} is another than when it was played (its digest differs), though it starts with the same "
         "files; `codeenv regrade` judges what was left by the present tests, `--changed-task` replays it all the same"

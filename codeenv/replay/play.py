@@ -105,8 +105,8 @@ async def replay(
                 await episode.finish()
         finally:
             await episode.close()
-        assert episode.recorded_in is not None
-        after = await to_thread.run_sync(Recording.load, episode.recorded_in)
+        assert episode.recorder is not None
+        after = await to_thread.run_sync(Recording.load, episode.recorder.path)
     return await to_thread.run_sync(_compared, recording, after, turns, notes, judged)
 
 
@@ -125,9 +125,7 @@ async def fork_of(
     :raises ValueError: there is no such turn. :raises SandboxError, RecordingError, UnsupportedSpec: as `replay`.
     """
     if not 0 <= turn <= len(recording.turns):
-        raise ValueError(
-            f"turn: {recording.path} has {len(recording.turns)} turns, so it must be 0 to that, not {turn}"
-        )
+        raise ValueError(f"turn: must be 0 to {len(recording.turns)}, the turns of {recording.path}, not {turn}")
     settings, spec = settings_of(recording), spec_of(recording)
     await to_thread.run_sync(provider.check, spec)
     episode = await Episode.open(
@@ -194,16 +192,18 @@ def _compared(before: Recording, after: Recording, turns: list[Turn], notes: lis
         last, over = len(after.turns), after.turns[-1].over if after.turns else ""
         found.append(Difference(last + 1, "turn", "there", f"the episode was over before ({over})"))
     if judged and before.end and after.end:
-        if before.end.over != after.end.over and before.end.over not in BY_THE_CLOCK:
+        outside = before.end.over in BY_THE_CLOCK
+        if before.end.over != after.end.over and not outside:
             found.append(Difference(END, "over", before.end.over, after.end.over))
         found += left_differences(before.left, after.left)
-        found += verdict_differences(END, before.end.verdict, after.end.verdict)
+        verdicts = verdict_differences(END, before.end.verdict, after.end.verdict)
+        found += [each for each in verdicts if not (outside and each.what == "reason")]
     return Replayed(before, after, found, notes, judged)
 
 
 def _but_for_the_clock(found: list[Difference], turn: Turn) -> list[Difference]:
-    """The replay of a turn in which time ran out is not over: nobody waited."""
-    return [each for each in found if not (each.what == "over" and turn.over in BY_THE_CLOCK)]
+    """The replay of a turn in which time ran out is not over, as nobody waited, and is told which calls came late."""
+    return [each for each in found if not (turn.over in BY_THE_CLOCK and each.what in ("over", "fault"))]
 
 
 def _valid(validate: Callable[[Any], M], value: Any, recording: Recording, what: str) -> M:

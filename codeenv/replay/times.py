@@ -18,7 +18,8 @@ _KINDS = {
     ),
     # Without seconds it may as well be a score, or data: those stand only behind a date.
     "clock": r"(?<![\w:.])\d{1,2}:\d{2}:\d{2}(?:[.,]\d+)?(?![\w:])",
-    "duration": rf"(?<![\w.])\d+\.\d+ ?{_UNIT}|(?<![\w.])\d+ ?(?:ms|us|µs|ns)\b|\b\d+m\d+(?:[.,]\d+)?s\b",
+    "duration": rf"(?<![\w.])\d+\.\d+ ?{_UNIT}|(?<![\w.])\d+ ?(?:ms|us|µs|ns)\b|\b\d+m\d+(?:[.,]\d+)?s\b"
+    r"|(?<=\[no end within )\d+ s\b",
     "pid": r"(?<=\b[Pp][Ii][Dd])[ =:]{0,2}\d+\b|(?m:^\[\d+\] \d+$)",
     "id": (
         r"\b0x[0-9a-fA-F]{6,16}\b|\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b"

@@ -24,17 +24,17 @@ class Span:
 
 
 def section(recording: Recording, anchor: str, forks: Mapping[str, str], limit: int) -> str:
-    """Its HTML, of about `limit` characters at most: of turns that would go beyond, it says that they are left out.
+    """Its HTML, of about `limit` bytes at most: of turns that would go beyond, it says that they are left out.
 
     :param forks: the anchors of the episodes that are in the page, by their ids.
     """
     given: dict[str, Any] = {"recording": recording, "summary": recording.summary, "anchor": anchor}
     foot = piece("episode_foot", **given)
     turns: list[str] = []
-    left = limit - len(foot)
+    left = limit - len(foot.encode())
     for turn in recording.turns:
         made = piece("episode_turn", turn=turn, anchor=anchor)
-        left -= len(made)
+        left -= len(made.encode())
         if left < 0:
             break
         turns.append(made)
@@ -65,4 +65,4 @@ def _spans(recording: Recording) -> Iterator[tuple[str, float, float, int, bool]
         yield kind, came, ran, turn.turn, failed
         at = came + ran
     if recording.end and (left := finite(recording.end.seconds) - at) > 0:
-        yield "grading", at, left, 0, False
+        yield "grading" if recording.end.verdict else "other", at, left, 0, False

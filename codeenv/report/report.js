@@ -164,7 +164,10 @@
     }
   };
   addEventListener("hashchange", route);
-  for (const button of $$(".go")) button.addEventListener("click", () => step(Number(button.dataset.go)));
+  addEventListener("click", (event) => {
+    const button = event.target.closest?.("button.go");
+    if (button) step(Number(button.dataset.go));
+  });
 
   // --- search in an episode
   const MOST = 5000;
@@ -280,5 +283,10 @@
   $("#help").addEventListener("click", () => help.showModal());
   help.addEventListener("click", (event) => { if (event.target === help) help.close(); });
 
+  // What is there already, and when all of it is.
   route();
+  addEventListener("DOMContentLoaded", () => {
+    if (open) turns = $$("article.turn", open);
+    else route();
+  });
 })();

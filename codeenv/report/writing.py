@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,9 +17,9 @@ from codeenv.sandbox.api import MiB
 from codeenv.sources.expected import write_whole
 
 LIMIT = 40 * MiB
-"""Characters of the page, about."""
 ROWS = 20_000  # episodes that are listed
-ROW_SIZE = 1200  # characters that one is counted with
+ROW_SIZE = 1200  # bytes that one is counted with, as the page without any is with FRAME
+FRAME = 64 * 1024
 SHARE = 8  # of a folder's limit, one episode has at most this part
 MISFITS = 16  # episodes in a row that have no room any more, after which none is tried
 FIRST = ("infra", "model", "open", "failed", "expired", "limit", "solved")
@@ -41,13 +42,15 @@ class Written:
 def write_report(source: str | Path, out: str | Path, *, limit: int = LIMIT) -> Written:
     """Of one recording, or of a folder of them; `out` is then whole, or what it was before.
 
-    :param limit: about how many characters the page has. Of a folder, infra failures and failures get their timelines
+    :param limit: about how many bytes the file has. Of a folder, infra failures and failures get their timelines
         first, and the page says whose are left out.
-    :raises FileNotFoundError: there is no such source, or no folder to write into. :raises RecordingError: the file is
-        no recording. :raises ValueError: the folder has none, or `out` is there and is no HTML file.
+    :raises FileNotFoundError: there is no such source. :raises RecordingError: the file is
+        no recording. :raises ValueError: the folder has none, or `out` cannot be written, or is there and is no HTML
+        file.
     """
     source, out = Path(source).expanduser(), Path(out).expanduser()
-    _check(out)
+    with _writing(out):
+        _check(out)
     if source.is_dir():
         listing = Listing(source)
         rows = listing.read()
@@ -74,16 +77,27 @@ def write_report(source: str | Path, out: str | Path, *, limit: int = LIMIT) -> 
         sections=sections,
         unreadable=unreadable,
     )
-    write_whole(out, text)
+    with _writing(out):
+        write_whole(out.resolve(), text)  # of a link, what it leads to
     return Written(out, len(rows), len(sections), out.stat().st_size, unreadable)
+
+
+@contextmanager
+def _writing(out: Path) -> Generator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise ValueError(f"{out}: cannot be written: {error.strerror or error}") from error
 
 
 def _check(out: Path) -> None:
     if not out.parent.is_dir():
-        raise FileNotFoundError(f"{out}: there is no folder {out.parent} to write it into")
+        raise ValueError(f"{out}: there is no folder {out.parent} to write it into")
     if out.is_dir():
         raise ValueError(f"{out} is a folder; the report is one file, as {out / 'report.html'}")
-    if out.is_file():
+    if out.exists() and not out.is_file():
+        raise ValueError(f"{out} is neither a file nor new: the report is written to a file")
+    if out.exists():
         with out.open("rb") as file:
             if (beginning := file.read(len(BEGINNING))) and beginning.lower() != BEGINNING:
                 raise ValueError(f"{out} is there and is no HTML file: it is not overwritten")
@@ -94,7 +108,7 @@ def _timelines(folder: Path, rows: Sequence[Summary], limit: int) -> tuple[dict[
     anchors = {row.file: f"e{number}" for number, row in enumerate(rows, 1)}
     forks = {row.id: anchors[row.file] for row in rows}
     order = sorted(rows[:ROWS], key=lambda row: FIRST.index(outcome_of(row)))
-    left = limit - ROW_SIZE * len(order)
+    left = limit - FRAME - ROW_SIZE * len(order)
     misfits = 0
     found: dict[str, str] = {}
     for row in order:
@@ -105,11 +119,12 @@ def _timelines(folder: Path, rows: Sequence[Summary], limit: int) -> tuple[dict[
         except (RecordingError, FileNotFoundError):  # changed since it was listed
             continue
         made = section(recording, anchors[row.file], forks, limit // SHARE)
-        if len(made) > left:
+        size = len(made.encode())
+        if size > left:
             misfits += 1
             continue
         misfits = 0
-        left -= len(made)
+        left -= size
         found[row.file] = made
     shown = {file: anchor for file, anchor in anchors.items() if file in found}
     return shown, [found[file] for file in shown]

@@ -86,6 +86,7 @@ def recorded(text: str) -> Any:
         spec={text: [text]},
         versions={text: text},
         labels={text: text},
+        fork=None,
     )
     error = SimpleNamespace(type=text, stage=text, message=text, seconds=1.0)
     return SimpleNamespace(
@@ -111,7 +112,19 @@ def given(text: str) -> dict[str, dict[str, Any]]:
         "files": {"files": {text: 3, f"a/{text}": None}},
         "turn": {"turn": turn},
         "recording": {"recording": recorded(text)},
+        "timeline": {"recording": recorded(text), "state": text},
         "episodes": {"episodes": [row]},
+        "task": {
+            "task": SimpleNamespace(
+                id=text,
+                instruction=text,
+                files={text: b"x"},
+                metadata={text: [text]},
+                grader=SimpleNamespace(kind=text, timeout=1.0),
+            )
+        },
+        "run": {"policies": [text], "tasks": {text: [[row]]}},
+        "verdicts": {"verdicts": {text: hostile_verdict(text)}, "tests": {f"{text}::{text}": [True], text: [None]}},
     }
 
 

@@ -55,9 +55,9 @@ class Kernel:
         self.manager.interrupt_kernel()
         return self.client.get_shell_msg(timeout=SECONDS)["content"]["ename"]
 
-    def restart(self, now: bool) -> None:
+    def restart(self) -> None:
         self.client.stop_channels()
-        self.manager.restart_kernel(now=now)
+        self.manager.restart_kernel(now=False)
         self.client = self._client()
 
     def stop(self) -> None:
@@ -106,14 +106,16 @@ def test_close_in_a_cell_closes(kernel: Kernel) -> None:
     assert on_host("988103") == []
 
 
-@pytest.mark.parametrize("how", ["restart", "restart-now", "sigkill"])
-def test_a_kernel_that_goes_leaves_no_box(kernel: Kernel, how: str) -> None:
+def test_a_restart_leaves_nothing(kernel: Kernel) -> None:
     assert kernel.run(OPEN.format(988104)) == ""
     assert len(on_host("988104")) == 1
-    if how == "sigkill":
-        os.kill(kernel.manager.provisioner.pid, signal.SIGKILL)  # type: ignore[union-attr]
-        wait(lambda: not on_host("988104"))
-    kernel.restart(now=how != "restart")
-    wait(lambda: not on_host("988104"))
-    if how == "restart":
-        assert list(kernel.folder.glob("codeenv-episode-*")) == []
+    kernel.restart()
+    assert on_host("988104") == []
+    assert list(kernel.folder.glob("codeenv-episode-*")) == []
+
+
+def test_a_kernel_that_is_killed_leaves_no_box(kernel: Kernel) -> None:
+    assert kernel.run(OPEN.format(988107)) == ""
+    assert len(on_host("988107")) == 1
+    os.kill(kernel.manager.provisioner.pid, signal.SIGKILL)  # type: ignore[union-attr]
+    wait(lambda: not on_host("988107"))

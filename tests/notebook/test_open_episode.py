@@ -18,10 +18,10 @@ import pytest
 
 import codeenv
 from codeenv.notebook import OpenEpisode
-from codeenv.record import Recording
+from codeenv.record import Recording, RecordingError
 from codeenv.sandbox.conformance.support import on_host
 from tests.conftest import provider_or_skip
-from tests.episodes import GOOD, Watching, pytest_task
+from tests.episodes import BAD, GOOD, Watching, pytest_task
 
 pytestmark = pytest.mark.anyio
 BOTH_LOOPS = pytest.mark.parametrize(
@@ -136,10 +136,9 @@ async def test_what_nobody_holds_is_closed() -> None:
             await anyio.sleep(0.01)
 
 
-@pytest.mark.parametrize("end", ["", "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"], ids=["exit", "killed"])
-def test_what_is_open_when_the_interpreter_ends_is_closed(end: str, tmp_path: Path) -> None:
+def test_what_is_open_when_the_interpreter_ends_is_closed(tmp_path: Path) -> None:
     provider_or_skip("bubblewrap")
-    code = f"""
+    code = """
 import asyncio, codeenv
 async def main():
     ep = await codeenv.open_episode("starter/tip-jar-payout", record="record")
@@ -147,21 +146,14 @@ async def main():
     print("open", flush=True)
     return ep
 ep = asyncio.run(main())
-{end}
 """
-    environment = {**os.environ, "TMPDIR": str(tmp_path)}
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, env=environment, cwd=tmp_path
-    )
-    assert done.stdout == "open\n", done.stderr
-    for _ in range(500):
-        if not on_host("988003"):
-            break
-        subprocess.run(["sleep", "0.02"])
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (0, "open\n"), done.stderr
     assert on_host("988003") == []
     (path,) = (tmp_path / "record").glob("tip-jar-payout-*.jsonl")
-    recording = Recording.load(path, partial=True)
-    assert (recording.end is not None, recording.opening.task.source) == (not end, "starter/tip-jar-payout")
+    recording = Recording.load(path)
+    assert recording.end is not None
+    assert recording.opening.task.source == "starter/tip-jar-payout"
 
 
 async def test_a_fork_of_the_process_has_no_episodes(ep: OpenEpisode) -> None:
@@ -177,6 +169,61 @@ async def test_a_fork_of_the_process_has_no_episodes(ep: OpenEpisode) -> None:
     assert not (await ep.bash("true")).failed
 
 
+async def test_a_fork_goes_on_by_itself(ep: OpenEpisode) -> None:
+    await ep.bash("export A=1; cd /tmp")
+    await ep.edit("adding.py", *FIX)
+    first, second = await ep.fork(turn=1), await ep.fork()
+    assert (first.files["adding.py"], second.files["adding.py"]) == (BAD, GOOD)
+    assert (await first.bash("echo $A $PWD")).text == (await second.bash("echo $A $PWD")).text == "1 /tmp"
+    assert (await second.finish()).solved
+    assert [len(each.recording.turns) for each in (ep, first, second)] == [2, 2, 3]
+    assert repr(await (await first.fork()).fork(0)) == "adding on bubblewrap: open"
+    with pytest.raises(ValueError, match="0 to 2"):
+        await ep.fork(turn=3)
+    first.close()
+    second.close()
+
+
+async def test_a_fork_keeps_what_it_recorded_when_the_other_has_gone() -> None:
+    provider_or_skip("bubblewrap")
+    ep = await codeenv.open_episode(pytest_task())
+    fork, old = await ep.fork(), ep.path
+    del ep
+    gc.collect()
+    await fork.bash("true")
+    assert (len(fork.recording.turns), old.parent) == (1, fork.path.parent)
+    folder = old.parent
+    del fork
+    gc.collect()
+    with anyio.fail_after(10):
+        while folder.exists():
+            await anyio.sleep(0.01)
+
+
+async def test_goes_on_from_a_recording(tmp_path: Path) -> None:
+    provider_or_skip("bubblewrap")
+    async with await codeenv.open_episode(
+        "starter/knot-numerals", record=tmp_path, feedback="counts", max_turns=5
+    ) as ep:
+        await ep.bash("export A=1; cd /tmp")
+        await ep.write("x.txt", "X\n")
+        await ep.step(codeenv.ToolCall("submit"))
+        path = ep.path
+    for what, turn, over in ((path, None, ""), (Recording.load(path), 1, ""), (str(path), 3, "submitted")):
+        async with await codeenv.open_episode(what, turn=turn) as again:
+            assert (again.over, len(again.recording.turns)) == (over, 2 if turn is None else turn)
+            assert ("x.txt" in again.files) == (turn != 1)
+            assert (again.settings.max_turns, again.settings.feedback) == (0, "messages")
+            assert again.recording.opening.fork is not None
+            if not over:
+                assert (await again.bash("echo $A $PWD")).text == "1 /tmp"
+    async with await codeenv.open_episode(path, turn=0, max_turns=9) as again:
+        assert again.settings.max_turns == 9
+    path.write_text(path.read_text()[:-200] + "\n{")
+    with pytest.raises(RecordingError, match=r"line \d+"):
+        await codeenv.open_episode(path)
+
+
 @pytest.mark.parametrize(
     ("what", "settings", "error", "says"),
     [
@@ -184,8 +231,9 @@ async def test_a_fork_of_the_process_has_no_episodes(ep: OpenEpisode) -> None:
         ("starter/none", {}, FileNotFoundError, "starter/none"),
         ("starter/tip-jar-payout", {"max_turn": 3}, ValueError, "max_turn"),
         ("starter/tip-jar-payout", {"sandbox": "docker"}, ValueError, "bubblewrap"),
+        ("starter/tip-jar-payout", {"turn": 1}, ValueError, "go with a recording"),
     ],
-    ids=["several", "no-such", "no-setting", "no-sandbox"],
+    ids=["several", "no-such", "no-setting", "no-sandbox", "no-recording"],
 )
 async def test_what_cannot_be_opened_says_why(
     what: Any, settings: dict[str, Any], error: type[Exception], says: str
