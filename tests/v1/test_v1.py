@@ -14,6 +14,7 @@ from typing import Any
 import anyio
 import pytest
 import verifiers.v1 as vf
+from aiohttp import web
 from small_tasks import (
     KEY,
     SECRET,
@@ -23,6 +24,7 @@ from small_tasks import (
     pytest_task,
     write_set,
 )
+from verifiers.v1.serve import EnvClient, EnvServer
 from verifiers.v1.utils.loaders import load_environment, resolve_env_config
 
 import codeenv
@@ -150,6 +152,26 @@ async def test_a_limit_is_graded(load: Load, whose: str) -> None:
     assert episode.traces[0].is_truncated
 
 
+async def test_a_conversation_that_is_too_long_for_the_model_is_graded(load: Load) -> None:
+    async def refuse(request: web.Request) -> web.Response:
+        text = "This model's maximum context length is 10 tokens. However, your messages resulted in 99 tokens."
+        body = {"error": {"message": text, "type": "invalid_request_error", "code": "context_length_exceeded"}}
+        return web.json_response(body, status=400)
+
+    app = web.Application()
+    app.router.add_post("/v1/chat/completions", refuse)
+    runner = web.AppRunner(app)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    try:
+        run = load([double_task()])
+        (episode,) = await run.play("oracle", url=f"http://127.0.0.1:{runner.addresses[0][1]}/v1")
+    finally:
+        await runner.cleanup()
+    assert episode.ok
+    assert (outcome(episode), episode.traces[0].stop_condition) == (("limit", 0.0, 0, 1), "context_length")
+
+
 # --- faults -----------------------------------------------------------------------------------------------------
 
 
@@ -272,6 +294,33 @@ async def test_a_task_that_is_rebuilt_from_what_is_published_is_the_same(load: L
     rebuilt = type(task)(type(task.data).model_validate(task.data.model_dump()), config.taskset.task)
     assert rebuilt.config.stage is task.config.stage
     assert rebuilt.config.stage.course.settings.max_turns == 7
+
+
+async def test_the_server_plays_what_it_is_sent_and_a_cancelled_run_leaves_no_box(load: Load) -> None:
+    boxes = Counting()
+    run = load([double_task(), double_task(1)], boxes)
+    known = list(run.env.taskset.config.task.stage.tasks.values())
+    server = EnvServer(run.env.config, address="tcp://127.0.0.1:*")
+    client, sampling = EnvClient(server.address), vf.types.SamplingConfig()
+    async with (
+        serve("oracle", known) as policy,
+        serve("oracle", known, latency=30) as slow,
+        anyio.create_task_group() as group,
+    ):
+        group.start_soon(server.run)
+        at = vf.EvalClientConfig(base_url=policy.base_url, api_key_var=KEY)
+        episode = await client.run(at, "oracle", sampling, run.tasks[1].data.model_dump())
+        assert (episode.ok, episode.traces[0].task.data.id) == (True, "double-1")
+        assert outcome(episode) == ("solved", 1.0, 1, 1)
+        made = boxes.made
+        with anyio.move_on_after(1.5):
+            at = vf.EvalClientConfig(base_url=slow.base_url, api_key_var=KEY)
+            await client.run(at, "oracle", sampling, run.tasks[0].data.model_dump())
+        with anyio.fail_after(30):
+            while boxes.open_now or boxes.made == made:
+                await anyio.sleep(0.05)
+        await client.close()
+        group.cancel_scope.cancel()
 
 
 @pytest.mark.parametrize(
