@@ -22,6 +22,7 @@ from typing import Any, Self
 
 import verifiers.v1 as vf
 from openai import APIStatusError, AsyncOpenAI, DefaultAsyncHttpxClient
+from openai.resources.chat import AsyncCompletions
 from pydantic import Field, PrivateAttr, model_validator
 
 from codeenv import scores
@@ -121,9 +122,7 @@ class CodeTask(vf.Task[CodeData, CodeState, CodeTaskConfig]):
         """:raises TaskError: the data is of no task of ours. :raises ValueError: another harness would play it."""
         harness = trace.agent.config.harness
         if harness is not None and not isinstance(harness, CodeHarnessConfig):
-            raise ValueError(
-                f"the harness {harness.id!r} does not play in our boxes: tasks of this taskset need 'codeenv'"
-            )
+            raise ValueError(f"the harness {harness.id!r} has no boxes of ours: tasks of this taskset need 'codeenv'")
         trace.info[INFO] = {"task_id": self.data.id}
         trace.state.set_up(self.config.stage.course, await self._task())
 
@@ -135,11 +134,8 @@ class CodeTask(vf.Task[CodeData, CodeState, CodeTaskConfig]):
             episode.stop()
         with _typed():
             verdict = await episode.finish()
-        trace.info[INFO] |= {
-            "outcome": verdict.outcome,
-            "verdict": scores.public(verdict),
-            "tally": scores.tally_of(episode),
-        }
+        judged = {"verdict": scores.public(verdict), "tally": scores.tally_of(episode)}
+        trace.info[INFO] |= {"outcome": verdict.outcome, **judged}
 
     async def validate(self, runtime: Any) -> bool | None:
         """Whether the reference passes and the untouched workspace fails; None where there is no reference."""
@@ -210,18 +206,18 @@ class CodeHarness(vf.Harness[CodeHarnessConfig]):
         messages.append({"role": "user", "content": question})
         labels = {"policy": ctx.model, "example_id": data.idx, "trajectory_id": trace.id}
         episode = await trace.state.open(prompt=[*messages], labels=labels)
-        offered: dict[str, Any] = {}
-        if episode.settings.protocol == "tools":
-            offered["tools"] = [{"type": "function", "function": it} for it in definitions(episode.settings.tools)]
+        names = episode.settings.tools if episode.settings.protocol == "tools" else ()
+        offered: Any = (
+            {"tools": [{"type": "function", "function": tool} for tool in definitions(names)]} if names else {}
+        )
         # On loopback no certificate is looked at; to load those there are takes as long as some episodes.
-        client = DefaultAsyncHttpxClient(verify=not endpoint.startswith("http:"))
-        retries = self.config.model_retries
-        async with AsyncOpenAI(
-            base_url=endpoint, api_key=secret, timeout=None, max_retries=retries, http_client=client
-        ) as model:
+        http = DefaultAsyncHttpxClient(verify=not endpoint.startswith("http:"))
+        settings: Any = {"base_url": endpoint, "api_key": secret, "timeout": None, "http_client": http}
+        async with AsyncOpenAI(**settings, max_retries=self.config.model_retries) as connection:
+            model = AsyncCompletions(connection)  # `connection.chat` would import it now, which takes a second
             while not episode.over:
                 try:
-                    said = await model.chat.completions.create(model=ctx.model, messages=messages, **offered)
+                    said = await model.create(model=ctx.model, messages=messages, **offered)
                 except APIStatusError as error:
                     if _too_long(error):
                         trace.stop("context_length")
