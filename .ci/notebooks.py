@@ -27,7 +27,7 @@ DATE = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d)?[\d.]*(?:Z| UTC|[+-]\d
 NAME = re.compile(r"\b[0-9a-f]{12}\b")  # an episode's
 MASKS = [
     (re.compile(r"<style>.*?</style>", re.DOTALL), ""),
-    (re.compile(r"\b[0-9a-f]{8,64}\b"), "ID"),
+    (re.compile(r"\b(?=[0-9a-f]*[a-f])[0-9a-f]{8,64}\b|\b0{12}\b"), "ID"),
     (re.compile(r"(?:\d+ h )?\d+ m \d+ s|(?:&lt;|<)?\d+(?:\.\d+)? (?:ms|s)\b"), "TIME"),
     (re.compile(r"\b\d+\.\d\b(?!\.)"), "TIME"),  # a column of seconds
     (re.compile(r"[\d.,]+[kM]? (?:tok|in|out)\b"), "TOKENS"),
@@ -50,6 +50,8 @@ def shown(notebook: NotebookNode) -> list[str]:
         lines += [f"cell {number} ({cell.cell_type})", *cell.source.splitlines()]
         for output in cell.get("outputs", ()):
             kinds = output.get("data") or {output.get("name", output.output_type): output.get("text", "")}
+            if "text/html" in kinds:
+                kinds = {"text/html": kinds["text/html"]}  # of which the plain text is another form
             for kind, text in sorted(kinds.items()):
                 lines += [f"cell {number} gives {kind}", *masked(str(text)).splitlines()]
     return [line.rstrip() for line in lines]

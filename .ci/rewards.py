@@ -1,7 +1,7 @@
 """Run a scripted policy over all of a dataset through the real vf-eval; every reward must be the one expected.
 
 `rewards.py POLICY REWARD [SANDBOX [DATASET COUNT [TURNS]]]`; "beam" is a gateway for tests, in a process of its own;
-COUNT is how many tasks the dataset must have at least.
+COUNT is how many tasks the dataset must have at least. With RECORD in the environment, episodes are recorded there.
 """
 
 import json
@@ -14,6 +14,7 @@ from pathlib import Path
 
 policy, expected = sys.argv[1], float(sys.argv[2])
 sandbox, dataset, count, turns = [*sys.argv[3:], *("auto", "starter", "30", "30")[len(sys.argv[3:]) :]]
+record = {"record": os.environ["RECORD"]} if os.environ.get("RECORD") else {}
 environment = {**os.environ, "CODEENV_KEY": "none"}
 gateway = None
 if sandbox == "beam":
@@ -44,9 +45,9 @@ with tempfile.TemporaryDirectory() as folder:
             "-r",
             "1",
             "-c",
-            "8",
+            "3" if sandbox == "beam" else "8",  # elsewhere, its gradings would not wait for each other
             "-a",
-            json.dumps({"sandbox": sandbox, "dataset": dataset, "max_turns": int(turns)}),
+            json.dumps({"sandbox": sandbox, "dataset": dataset, "max_turns": int(turns), **record}),
         ]
         arguments += ["-s", "-d", "-A", "-o", folder, "-C", "outcome,task_id,verdict"]
         done = subprocess.run(arguments, env=environment, capture_output=True, text=True)

@@ -11,21 +11,20 @@ the one action, and there is no box but those that judge it.
 from __future__ import annotations
 
 import time
-from collections import Counter, deque
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from copy import copy
-from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import anyio
 from anyio import to_thread
 
 from codeenv.answer import NoAnswer, code_of
 from codeenv.briefing import system_message, task_message
-from codeenv.grading import GRADING_RESERVE, box_spec, grade, workspace_of
+from codeenv.grading import GRADING_RESERVE, box_spec
+from codeenv.grading.boxes import box_of
 from codeenv.grading.verdict import Outcome, Verdict
+from codeenv.judging import Judge
 from codeenv.observation import TokenCounter
 from codeenv.played import IS_OVER, TIME_IS_UP, Played
 from codeenv.prompts import Prompts, default_prompts
@@ -33,10 +32,12 @@ from codeenv.record.folder import Recordings
 from codeenv.record.recorder import Recorder
 from codeenv.record.schema import Fork, Said, Turn
 from codeenv.rendering import Source, rendered
-from codeenv.sandbox.api import ExportTooLarge, Sandbox, SandboxError, SandboxExpired, SandboxProvider, SandboxSpec
+from codeenv.sandbox.api import Sandbox, SandboxError, SandboxExpired, SandboxProvider, SandboxSpec
 from codeenv.sandbox.archive import Archive
 from codeenv.sandbox.metered import Metered
 from codeenv.settings import EpisodeSettings, protocol_for
+from codeenv.snapshots import How, snapshot
+from codeenv.tally import OWN_ENDS, Over, Tally
 from codeenv.task import Task
 from codeenv.text_protocol import parse
 from codeenv.tools import Observation, Toolbox, ToolCall
@@ -46,32 +47,9 @@ __all__ = ["Action", "Episode", "EpisodeSettings", "Over", "Said", "Tally", "cou
 Action = ToolCall | str
 """A tool call; in the text protocol, a message with fenced blocks; in the answer protocol, the message."""
 
-Over = Literal["", "submitted", "no_action", "turns", "time", "expired", "stopped"]
-"""Why an episode takes no more actions; empty while it does."""
-
-OWN_ENDS = ("submitted", "no_action", "turns")
-"""Those that are in the turns themselves: a fork has them too."""
-
 CALLS_PER_TURN = 32
 IDLE_TURNS = 2  # messages without any action, one after the other, that end an episode
 SHORTEST_COMMAND = 1.0  # seconds that a command gets however near the deadline is
-
-
-@dataclass
-class Tally:
-    """What an episode has counted so far; seconds are measured wall time."""
-
-    turns: int = 0
-    calls: Counter[str] = field(default_factory=Counter[str])
-    failed_calls: int = 0
-    invalid_calls: int = 0
-    test_runs: int = 0
-    observation_tokens: int = 0
-    create_seconds: float = 0.0
-    exec_seconds: float = 0.0
-    grade_seconds: float = 0.0
-    box_seconds: float = 0.0
-    """For how long boxes were there, those of gradings included, from the wish for one to its end: what is billed."""
 
 
 class Episode:
@@ -95,8 +73,7 @@ class Episode:
         self.tally = Tally(create_seconds=create_seconds)
         self.played: list[Played] = []
         """Its turns so far, as they can be played again."""
-        self._boxes = provider
-        self._provider = Metered(provider, self._lived)
+        self._provider = provider
         self._sandbox = sandbox
         self._born: float | None = time.monotonic() - create_seconds if sandbox else None
         self._spec = spec
@@ -108,10 +85,10 @@ class Episode:
         self._finishing = False
         self._recorder = recorder
         self._told: Sequence[Mapping[str, Any]] | None = None
-        self._given: deque[Verdict] = deque()
         self._command_timeout = task.limits.command_timeout or settings.command_timeout
         reserve = min(task.grader.timeout + GRADING_RESERVE, settings.ttl_seconds / 2)
         self._deadline = time.monotonic() - create_seconds + settings.ttl_seconds - reserve
+        self._judge = Judge(task, Metered(provider, self._lived), spec, settings, self.tally, self._note_left)
         self._toolbox = (
             None
             if sandbox is None
@@ -121,7 +98,7 @@ class Episode:
                 prompts=prompts,
                 counter=counter(),
                 observation_tokens=settings.observation_tokens,
-                run_tests=self._grade_now,
+                run_tests=self._run_tests,
                 feedback=settings.feedback,
             )
         )
@@ -196,7 +173,7 @@ class Episode:
             recorder = Recorder(record, task, settings, labels=labels or {}, fork=fork)
             await recorder.open(provider.name, box)
         try:
-            sandbox = None if single else await _box(task, provider, box, workspace)
+            sandbox = None if single else await box_of(task, provider, box, workspace)
         except BaseException as error:
             if recorder is not None:
                 with anyio.CancelScope(shield=True):
@@ -281,7 +258,7 @@ class Episode:
             self._answer = error
             observation = Observation(f"[not judged: {error}]", "none", failed=True, valid=False, done=True)
             self.over = "no_action"
-        self._count(observation)
+        self.tally.count(observation)
         if self._recorder is not None:
             answer_call = [ToolCall(observation.tool)]
             await self._recorder.turn(answer_call, [observation], said, began=began, over=self.over)
@@ -364,7 +341,7 @@ class Episode:
             observation = Observation(f"[{error}]", name, failed=True, done=True)
         if observation.done and not self.over:
             self.over = "submitted"
-        self._count(observation)
+        self.tally.count(observation)
         return observation
 
     def _idle_turn(self) -> Observation:
@@ -379,44 +356,12 @@ class Episode:
         text = rendered(source, self._prompts, counter(), self.settings.observation_tokens)
         tokens = counter().count(text)
         observation = Observation(text, "none", failed=True, valid=False, tokens=tokens, source=source)
-        self._count(observation)
+        self.tally.count(observation)
         return observation
 
-    def _count(self, observation: Observation) -> None:
-        tally = self.tally
-        tally.calls[observation.tool] += 1
-        tally.failed_calls += observation.failed
-        tally.invalid_calls += not observation.valid
-        tally.observation_tokens += observation.tokens
-        if observation.tool != "run_tests":
-            tally.exec_seconds += observation.seconds
-
-    async def _grade_now(self) -> Verdict:
-        """`run_tests`: the present workspace in a fresh box, the policy's own box left as it is.
-
-        :raises ValueError: the episode has had all its runs.
-        """
-        allowed = self.settings.max_test_runs
-        if allowed and self.tally.test_runs >= allowed:
-            raise ValueError(f"the tests did not run: all {allowed} runs of this episode were used")
-        self.tally.test_runs += 1
-        if self._given:
-            return self._given.popleft()
-        started = time.monotonic()
-        try:
-            # What is graded now may take as long as the episode has left, and not from the reserve for the end.
-            with anyio.move_on_after(max(self._deadline - started, SHORTEST_COMMAND)):
-                try:
-                    left = await self.sandbox.export()
-                except (ExportTooLarge, OSError) as error:
-                    return Verdict(outcome="failed", reason=_unreadable(error))
-                return await self._graded(left)
-            return Verdict(outcome="failed", reason="the episode's time ran out before the tests had ended")
-        finally:
-            self.tally.grade_seconds += time.monotonic() - started
-
-    async def _graded(self, left: Archive) -> Verdict:
-        return await grade(self.task, left, self._provider, self._spec, retries=self.settings.grading_retries)
+    async def _run_tests(self) -> Verdict:
+        # What is judged now may take as long as the episode has left, and not from the reserve for the end.
+        return await self._judge.now(self.sandbox, max(self._deadline - time.monotonic(), SHORTEST_COMMAND))
 
     # --- again ----------------------------------------------------------------------------------------------
 
@@ -431,11 +376,11 @@ class Episode:
         elif turn.broken and not turn.calls:
             await self._pass(turn)
         else:
-            self._given = deque(turn.verdicts if given else ())
+            self._judge.given.extend(turn.verdicts if given else ())
             try:
                 await self.turn(turn.calls, said=turn.said)
             finally:
-                self._given.clear()
+                self._judge.given.clear()
 
     async def _pass(self, turn: Played) -> None:
         """A turn of which nothing was answered: it counts, and does nothing."""
@@ -445,7 +390,7 @@ class Episode:
             now = time.monotonic()
             await self._recorder.turn([], [], turn.said, began=now, cwd=self._toolbox.cwd, error=turn.broken)
 
-    async def fork(self, turn: int | None = None, *, how: Literal["", "snapshot", "replay"] = "") -> Episode:
+    async def fork(self, turn: int | None = None, *, how: How = "") -> Episode:
         """A new episode that goes on from the end of `turn` of this one: 0 is the start, None the present. The caller
         must `close()` it; this one is not disturbed, and may be over or closed.
 
@@ -465,45 +410,13 @@ class Episode:
         at = len(self.played) if turn is None else turn
         if not 0 <= at <= len(self.played):
             raise ValueError(f"turn: must be 0 to {len(self.played)}, the turns that were played, not {turn}")
-        hindrance = self._no_snapshot(at)
-        if how == "snapshot" and hindrance:
-            raise ValueError(f"how: no snapshot of turn {at}: {hindrance}")
-        if how != "replay" and not hindrance:
-            try:
-                workspace = await self.sandbox.export()
-            except (ExportTooLarge, OSError) as error:
-                if how == "snapshot":
-                    raise ValueError(f"how: no snapshot of turn {at}: {_unreadable(error)}") from error
-            except SandboxError:
-                if how == "snapshot":
-                    raise
-            else:
-                if how == "snapshot" or not (workspace.skipped or self._keeps_outputs):
-                    return await self._forked(at, workspace)
-        return await self._forked(at)
-
-    def _no_snapshot(self, turn: int) -> str:
-        """Why there is none."""
-        if turn != len(self.played):
-            return f"it is turn {len(self.played)} now"
-        if self._toolbox is None or self._born is None:
-            return "there is no box"
-        if self._recorder is not None and not self._recorder.works:
-            return "its recording, which the fork's begins with, has ended before"
-        if self._boxes.capabilities.isolation == "none":
-            return "boxes of this sandbox have each a directory of its own name, which what is in it may know"
-        return ""
-
-    @property
-    def _keeps_outputs(self) -> bool:
-        return self._toolbox is not None and self._toolbox.shell.keeps_outputs
-
-    async def _forked(self, at: int, workspace: Archive | None = None) -> Episode:
+        shell = self._toolbox.shell if self._toolbox else None
+        workspace = await snapshot(self._sandbox, shell, how, self._no_snapshot(at))
         recorder = self._recorder
         past = await recorder.written(at) if recorder and workspace is not None else []
         episode = await Episode.open(
             self.task,
-            self._boxes,
+            self._provider,
             self.settings,
             spec=self._spec,
             prompts=self._prompts,
@@ -524,12 +437,23 @@ class Episode:
             raise
         return episode
 
+    def _no_snapshot(self, turn: int) -> str:
+        """Why there is none."""
+        if turn != len(self.played):
+            return f"it is turn {len(self.played)} now"
+        if self._toolbox is None or self._born is None:
+            return "there is no box"
+        if self._recorder is not None and not self._recorder.works:
+            return "its recording, which the fork's begins with, has ended before"
+        if self._provider.capabilities.isolation == "none":
+            return "boxes of this sandbox have each a directory of its own name, which what is in it may know"
+        return ""
+
     async def _continue(self, other: Episode, past: Sequence[Turn]) -> None:
         """Be where another episode is, whose workspace is there already."""
         assert self._toolbox is not None
         assert other._toolbox is not None
-        counts = {f.name: copy(getattr(other.tally, f.name)) for f in fields(Tally) if not f.name.endswith("_seconds")}
-        self.tally = replace(self.tally, **counts)
+        self.tally.take_counts(other.tally)
         self.played, self._idle = [*other.played], other._idle
         self.over = other.over if other.over in OWN_ENDS else ""
         self._toolbox.shell.state = other._toolbox.shell.state
@@ -554,10 +478,12 @@ class Episode:
         if self._fault is not None:
             raise self._fault
         started = time.monotonic()
-        limited = self.over in ("turns", "time", "stopped")
         self._finishing = True
         try:
-            self.verdict = await self._judge("limit" if limited else None)
+            if self._sandbox is None:
+                self.verdict = await self._judge.answer(self._answer, self.over)
+            else:
+                self.verdict = await self._judge.work(self._sandbox, self.over, self.close)
         except SandboxError as error:
             self._fault = error
             raise
@@ -571,44 +497,9 @@ class Episode:
         """There will be no verdict, and why: for the recording of an episode that is now closed."""
         self._abandoned, self._fault = outcome, self._fault or error
 
-    async def _judge(self, outcome: Outcome | None) -> Verdict:
-        if self._sandbox is None:
-            return await self._judge_answer(outcome)
-        expired = Verdict(
-            outcome="expired", reason=f"the box reached its time to live of {self.settings.ttl_seconds:g} s"
-        )
-        if self.over == "expired":
-            return expired
-        try:
-            left = await self.sandbox.export(stop_processes=True)
-        except SandboxExpired:
-            return expired
-        except (ExportTooLarge, OSError) as error:
-            return Verdict(outcome=outcome or "failed", reason=_unreadable(error))
-        finally:
-            await self.close()
-        await self._note_left(left)
-        verdict = await self._graded(left)
-        return verdict.model_copy(
-            update={"outcome": outcome or verdict.outcome, "reason": verdict.reason or self._why(outcome)}
-        )
-
-    async def _judge_answer(self, outcome: Outcome | None) -> Verdict:
-        if not isinstance(self._answer, str) or self.task.answer is None:
-            return Verdict(outcome=outcome or "failed", reason=str(self._answer or "there was no answer"))
-        start, path = workspace_of(self.task), self.task.answer.path
-        mode = 0o755 if path in self.task.executable else 0o644
-        left = start.overlay(Archive.of({path: self._answer.encode("utf-8", "replace")}, {path: mode}))
-        await self._note_left(left)
-        return await self._graded(left)
-
     async def _note_left(self, left: Archive) -> None:
         if self._recorder is not None:
             await self._recorder.left(left)
-
-    def _why(self, outcome: Outcome | None) -> str:
-        reasons = {"turns": f"all {self.settings.max_turns} turns were used", "time": "the episode's time ran out"}
-        return reasons.get(self.over, "") if outcome else ""
 
     async def close(self) -> None:
         """Destroy the box. Idempotent, never raises."""
@@ -626,27 +517,11 @@ class Episode:
                     over=was,
                     verdict=self.verdict,
                     error=self._fault,
-                    tally={**vars(self.tally), "calls": dict(self.tally.calls)},
+                    tally=self.tally.plain(),
                 )
 
     def _lived(self, seconds: float) -> None:
         self.tally.box_seconds += seconds
-
-
-async def _box(task: Task, provider: SandboxProvider, spec: SandboxSpec, workspace: Archive | None) -> Sandbox:
-    """A box with the task's files, or with others."""
-    started = time.monotonic()
-    sandbox = await provider.open(spec)
-    try:
-        await sandbox.import_(workspace_of(task) if workspace is None else workspace)
-    except OSError as error:
-        await sandbox.close()
-        text = f"the task's files do not fit the box: {error}"
-        raise SandboxError(text, stage="create", seconds=time.monotonic() - started) from error
-    except BaseException:
-        await sandbox.close()
-        raise
-    return sandbox
 
 
 def _outcome_of(error: BaseException | None) -> Outcome | None:
@@ -656,11 +531,6 @@ def _outcome_of(error: BaseException | None) -> Outcome | None:
 def _broken_off(error: BaseException) -> str:
     # What a cancellation says of itself are addresses in memory.
     return "interrupted" if isinstance(error, anyio.get_cancelled_exc_class()) else f"{type(error).__name__}: {error}"
-
-
-def _unreadable(error: Exception) -> str:
-    """A workspace that cannot be taken: the policy's doing, as nobody else can take its own files from it."""
-    return str(error) if isinstance(error, ExportTooLarge) else f"the workspace cannot be read: {error}"
 
 
 _counter = TokenCounter()

@@ -77,5 +77,4 @@ def public(verdict: Verdict) -> dict[str, Any]:
 
 def tally_of(episode: Episode) -> dict[str, Any]:
     """What it has counted, as plain data."""
-    tally = vars(episode.tally) | {"calls": dict(episode.tally.calls)}
-    return {**tally, "over": episode.over}
+    return {**episode.tally.plain(), "over": episode.over}

@@ -17,6 +17,7 @@ from conftest import provider_or_skip
 from env_support import double_task
 
 from codeenv.policies import serve_in_thread
+from codeenv.record import Recording, summaries
 from codeenv.sources.jsonl import dump_task
 from codeenv.task import Task
 from tests.episodes import GOOD, pytest_task
@@ -81,23 +82,39 @@ def test_eval_of_two_policies(dataset: Path, tmp_path: Path) -> None:
 
 def test_eval_of_a_model_in_the_text_protocol(tmp_path: Path) -> None:
     """A 'model' behind an endpoint. One task it cannot answer (outcome `model`), and one has files that no box of 1 MiB
-    can hold (`infra`): both are counted apart, and the second makes the exit code 1."""
+    can hold (`infra`), and is tried again in vain: both are counted apart, and the second makes the exit code 1. With
+    --json and --quiet one object is all that is printed."""
     big: Any = {"files": {"big.bin": bytes(3 * 1024 * 1024)}, "limits": {"disk_mb": 1}}
     tasks = [double_task(0), double_task(1, solution=None), double_task(2, **big)]
-    dataset = written(tmp_path, tasks)
+    dataset, folder = written(tmp_path, tasks), tmp_path / "rec"
     with serve_in_thread("oracle", tasks) as server:
-        further = ("--protocol", "text", "--max-turns", "9", "-a", '{"feedback": "pass_fail"}', "--max-retries", "0")
-        done = codeenv("eval", dataset, "-m", "oracle", "-b", server.base_url, *further)
-    assert done.returncode == 1, done.stderr
-    rows = [line.split()[:4] for line in done.stdout.splitlines() if line.strip().startswith("double-")]
-    assert rows == [
-        ["double-0", "solved", "1/1", "5"],
-        ["double-1", "model", "-", "-"],
-        ["double-2", "infra", "-", "-"],
+        further = ("--protocol", "text", "--max-turns", "9", "-a", '{"feedback": "pass_fail"}', "--max-retries", "1")
+        own = ("--json", "--quiet", "--record", folder)
+        done = codeenv("eval", dataset, "-m", "oracle", "-b", server.base_url, *further, *own)
+    assert (done.returncode, done.stderr) == (1, "")
+    found = json.loads(done.stdout)
+    assert (found["complete"], found["results"], found["recordings"]) == (True, None, str(folder))
+    (policy,) = found["policies"]
+    assert {key: policy[key] for key in ("policy", "rollouts", "done", "counted", "solved", "mean_reward")} == {
+        "policy": "oracle", "rollouts": 3, "done": 3, "counted": 1, "solved": 1, "mean_reward": 1.0,
+    }  # fmt: skip
+    assert (policy["outcomes"], policy["retries"]) == ({"infra": 1, "model": 1, "solved": 1}, 1)
+    keys = ("task", "outcome", "reward", "tests_passed", "tests_total")
+    assert [[episode[key] for key in keys] for episode in policy["episodes"]] == [
+        ["double-0", "solved", 1.0, 1, 1],
+        ["double-1", "model", None, None, None],
+        ["double-2", "infra", None, None, None],
     ]
-    assert "oracle: solved 1 of 1, mean reward 1.000; not counted: 1 infra, 1 model\n" in done.stdout
-    assert "has no solution" in done.stdout
-    assert "do not fit the box" in done.stdout
+    infra, model = policy["failures"]
+    assert (infra["outcome"], infra["stage"], infra["count"], infra["final"]) == ("infra", "create", 2, 1)
+    assert "do not fit the box" in infra["cause"]
+    assert (model["outcome"], model["count"], model["final"]) == ("model", 1, 1)
+    assert "has no solution" in model["cause"]
+    good, *bad = (episode["recording"] for episode in policy["episodes"])
+    summary = Recording.load(folder / good).summary
+    assert (summary.outcome, summary.turns) == ("solved", 5)
+    assert {good, *infra["recordings"], *model["recordings"]} == {row.file for row in summaries(folder)}
+    assert {*bad} < {*infra["recordings"], *model["recordings"]}
 
 
 def test_eval_shows_the_end_of_what_failed(dataset: Path) -> None:

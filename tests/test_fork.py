@@ -17,7 +17,7 @@ from codeenv.policies import plan
 from codeenv.record import Recording, Recordings
 from codeenv.sandbox.api import Sandbox, SandboxError, SandboxLost, SandboxProvider, SandboxSpec
 from codeenv.sources import load_tasks
-from codeenv.task import Task
+from codeenv.task import Answer, Task
 from codeenv.tools import ToolCall
 from tests.episodes import Watching, destroy, is_alive
 from tests.wrapping import Wrapping
@@ -100,6 +100,29 @@ async def test_a_fork_goes_on_by_itself_and_has_the_rest_of_the_turns(provider: 
             assert fork.over == "submitted"
 
 
+async def test_an_answer_has_no_box_and_is_forked_all_the_same(provider: SandboxProvider) -> None:
+    task = double_task(answer=Answer(path="main.py"))
+    async with opened(provider, task, protocol="answer", max_turns=1) as episode:
+        await episode.step("```python\nprint(int(input()) * 2)\n```")
+        async with closing(await episode.fork()) as fork:
+            assert (await fork.finish()).outcome == "solved"
+        async with closing(await episode.fork(0)) as fork:
+            await fork.step("I do not know.")
+            assert (await fork.finish()).outcome == "failed"
+        with pytest.raises(ValueError, match="there is no box"):
+            await episode.fork(how="snapshot")
+
+
+async def test_a_fork_of_a_fork(provider: SandboxProvider) -> None:
+    async with opened(provider) as episode:
+        await episode.turn(bash("echo 1 > one"))
+        async with closing(await episode.fork()) as fork:
+            await fork.turn(bash("echo 2 > two"))
+            for turn, files in ((2, {"main.py", "one", "two"}), (1, {"main.py", "one"})):
+                async with closing(await fork.fork(turn)) as other:
+                    assert set((await other.sandbox.export()).files) == files
+
+
 async def test_what_a_snapshot_would_leave_behind_is_replayed(provider: SandboxProvider) -> None:
     async with opened(provider) as episode:
         await episode.turn(bash("seq 100000; echo $$ > pid"))
@@ -139,8 +162,12 @@ async def test_a_box_that_was_lost_is_forked_by_replay(provider: SandboxProvider
 
 async def test_a_call_that_was_cancelled_is_left_out(provider: SandboxProvider) -> None:
     async with opened(provider) as episode:
-        with anyio.move_on_after(0.5):
-            await episode.turn([*bash("echo 1 > one"), *bash("sleep 60")])
+        async with anyio.create_task_group() as group:
+            group.start_soon(episode.turn, [*bash("echo 1 > one"), *bash("touch begun; sleep 60")])
+            with anyio.fail_after(30):
+                while "begun" not in {entry.path for entry in await episode.sandbox.list_files()}:
+                    await anyio.sleep(0.02)
+            group.cancel_scope.cancel()
         with anyio.move_on_after(0.3):
             await episode.turn(bash("sleep 60"))
         await episode.turn(bash("echo 3 > three"))

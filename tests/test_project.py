@@ -20,7 +20,8 @@ FLOORS: dict[str, int] = {
     "answer": 3,
     "settings": 3, "calls": 3, "briefing": 4, "tools": 3, "rendering": 3, "shell": 3, "editing": 3,
     "text_protocol": 3, "policies": 3,
-    "episode": 4, "record": 4, "played": 4, "replay": 4, "scores": 4, "roster": 4, "course": 4,
+    "episode": 4, "record": 4, "played": 4, "tally": 4, "judging": 4, "snapshots": 4, "replay": 4,
+    "scores": 4, "roster": 4, "course": 4,
     "env": 5, "rubric": 5, "load": 5, "table": 5, "v1": 5,
     "cli": 6, "validate": 6, "report": 6, "report_file": 6, "mutants": 1, "audit": 6, "__main__": 6, "notebook": 6,
 }  # fmt: skip

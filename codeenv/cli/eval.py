@@ -85,7 +85,7 @@ def evaluate(
     from codeenv.cli.vf_eval import Endpoint, Run
     from codeenv.sandbox import get_provider, public_settings
 
-    with clear_errors(unavailable=FAILED), ExitStack() as stack:
+    with clear_errors(unavailable=FAILED), interruptible(), ExitStack() as stack:
         own = {"protocol": protocol, "sandbox_settings": settings_of(sandbox_setting), "image": image}
         further: dict[str, Any] = {"sandbox": sandbox}
         further |= {name: value for name, value in own.items() if value} | choice_of(split, filters, limit, seed)
@@ -98,8 +98,10 @@ def evaluate(
         results = output_dir or Path(stack.enter_context(TemporaryDirectory(prefix="codeenv-eval-")))
         results.mkdir(parents=True, exist_ok=True)
         recordings = kept or Path(stack.enter_context(TemporaryDirectory(prefix="recordings-", dir=results)))
+        if kept or as_json or not quiet:  # else nobody looks at them, and they take 5 ms an episode
+            further["record"] = str(recordings.absolute())
         run = Run(
-            arguments={"dataset": dataset, **further, "record": str(recordings.absolute())},
+            arguments={"dataset": dataset, **further},
             examples=min(examples or len(tasks), len(tasks)),
             rollouts=rollouts,
             concurrent=concurrent,
@@ -112,7 +114,7 @@ def evaluate(
             endpoints = [Endpoint(model, base_url, _key(base_url, api_key_var), _keyless(base_url, api_key_var))]
         else:
             endpoints = stack.enter_context(_served(list(dict.fromkeys(policy or ["oracle"])), tasks, script))
-        code = _evaluate(_Job(dataset, run, recordings, kept, output_dir, quiet, as_json), endpoints)
+        code = _evaluate(_Job(dataset, run, recordings, kept, output_dir, model is None, quiet, as_json), endpoints)
     raise typer.Exit(code)
 
 
@@ -123,6 +125,7 @@ class _Job:
     recordings: Path
     kept: Path | None
     output_dir: Path | None
+    scripted: bool
     quiet: bool
     as_json: bool
 
@@ -140,11 +143,12 @@ def _evaluate(job: _Job, endpoints: Sequence[Endpoint]) -> int:
     try:
         for endpoint in endpoints:
             title = f"{Path(job.dataset).name if Path(job.dataset).exists() else job.dataset}, {endpoint.model}"
-            following = Following(job.recordings, endpoint.model)
+            # Others may record into the same folder; a model may have another name there than it was asked for by.
+            following = Following(job.recordings, endpoint.model if job.scripted else None)
             standing = Standing(title, job.run.total, job.run.concurrent, following, kept=job.kept is not None)
             found[endpoint.model] = standing
             try:
-                with view(quiet=job.quiet, plain=job.run.verbose) as shown, interruptible():
+                with view(quiet=job.quiet, plain=job.run.verbose) as shown:
                     _watch(job.run, endpoint, standing, shown)
             finally:
                 if not job.as_json:
@@ -155,7 +159,7 @@ def _evaluate(job: _Job, endpoints: Sequence[Endpoint]) -> int:
         fail(str(error), FAILED)
         code = FAILED
     except Interrupted as error:
-        console(error=True).print(f"{error}; what there was is above", markup=False)
+        console(error=True).print(str(error), markup=False)
         code = error.exit_code
     if job.as_json:
         print_json(summary.as_json(job.dataset, found, job.kept, job.output_dir))
@@ -166,9 +170,8 @@ def _evaluate(job: _Job, endpoints: Sequence[Endpoint]) -> int:
 
 def _watch(run: Run, endpoint: Endpoint, standing: Standing, shown: View) -> None:
     """:raises EvalFailed: vf-eval failed, or left nothing."""
-    with ExitStack() as stack:
-        going = stack.enter_context(run.started(endpoint))
-        stack.callback(lambda: shown(standing, standing.read(going.read())))
+    with ExitStack() as after, run.started(endpoint) as going:
+        after.callback(lambda: shown(standing, standing.read(going.read())))  # its end may bring more
         while going.runs():
             shown(standing, standing.read(going.read()))
     going.check()

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from rich.markup import escape
 from rich.text import Text
 
+from codeenv.cli.live import SHOWN_MESSAGE
 from codeenv.cli.standing import grouped
 from codeenv.cli.terminal import COLOURS, console, plain_line, table
 
@@ -28,7 +29,7 @@ def show(name: str, standing: Standing, *, quiet: bool) -> None:
     out, rollouts, failures = console(), standing.rollouts, grouped(standing.failures)
     if not rollouts and not failures:
         return
-    if not quiet:
+    if rollouts and not quiet:
         _show_rollouts(name, rollouts)
     out.print(_totals(name, standing), markup=False, soft_wrap=True)
     if quiet:
@@ -38,9 +39,9 @@ def show(name: str, standing: Standing, *, quiet: bool) -> None:
             out.print(Text(f"  slow: {_time(summary)} {summary.task}{_file(standing, summary.file)}"), soft_wrap=True)
     for group in failures[:SHOWN_FAILURES]:
         stage = f" ({group['stage']})" if group["stage"] else ""
-        what = f"  {group['count']} x {group['outcome']}{stage}: {plain_line(group['cause'])}"
+        what = f"  {group['count']} x {group['outcome']}{stage}: {plain_line(group['cause'])[:SHOWN_MESSAGE]}"
         again = group["count"] - group["final"]
-        what += f"; {'all' if not group['final'] else again} tried again" if again else ""
+        what += f"; {'all' if not group['final'] else again} {_again(standing)}" if again else ""
         seen = f"; see {', '.join(group['recordings'])}" if standing.kept and group["recordings"] else ""
         out.print(Text(what + seen, style="magenta"), soft_wrap=True)
     if len(failures) > SHOWN_FAILURES:
@@ -72,10 +73,14 @@ def _totals(name: str, standing: Standing) -> str:
     if apart:
         text += f"; not counted: {', '.join(f'{n} {outcome}' for outcome, n in sorted(apart.items()))}"
     if standing.retries:
-        text += f"; {standing.retries} tried again"
+        text += f"; {standing.retries} {_again(standing)}"
     if standing.done < standing.total:
         text += f"; {standing.total - standing.done} of {standing.total} not done"
     return text
+
+
+def _again(standing: Standing) -> str:
+    return "tried again" if standing.done == standing.total else "to be tried again"
 
 
 def _time(summary: Summary) -> str:

@@ -130,7 +130,8 @@ def frame(standing: Standing, width: int, height: int) -> list[RenderableType]:
     if standing.mean_reward is not None:
         counts.append(f"mean reward {standing.mean_reward:.3f}  ")
     running = standing.running
-    counts.append(f"{len(running)} running, {standing.boxes} boxes")
+    begun = running or standing.done
+    counts.append(f"{len(running)} running, {standing.boxes} boxes" if begun else "vf-eval is starting")
     lines: list[RenderableType] = [head, counts]
     room = height - len(lines) - 1
     if running and room > 0:

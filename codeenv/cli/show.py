@@ -16,6 +16,8 @@ from codeenv.cli.options import AsJson
 from codeenv.cli.terminal import COLOURS, FAILED, OK, clear_errors, console, plain_line, print_json, table
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from codeenv.record import Recording, Summary
 
 OPEN = "open"
@@ -23,6 +25,10 @@ OPEN = "open"
 ROWS = 100  # of a table, unless another limit is given
 NOTE = 300  # characters of an error
 PIPED = 1000  # columns where no terminal sets a width
+GAP = 3  # columns between two of a table
+SHRINK = ("task", "policy", "over, error")  # what is cut off where there is little room, to no less than `SHRUNK`
+SHRUNK = 12
+DROPPED = (">reward", "policy", ">turns", "id", ">tests")  # what is left out where that is not enough, in this order
 
 KEYS: dict[str, Callable[[Summary], Any]] = {
     "started": lambda row: (row.started, row.file),
@@ -140,25 +146,8 @@ def _print(shown: Sequence[Summary], found: Sequence[Summary], unreadable: dict[
     out = console()
     if not out.is_terminal:
         out.width = PIPED
-    several = len({row.policy for row in found}) > 1
-    policies = ["policy"] if several else []
-    made = table("task", *policies, "outcome", ">reward", ">tests", ">turns", ">seconds", "id", "over, error")
-    made.columns[-1].no_wrap = True
-    for row in shown:
-        name = row.outcome or OPEN
-        made.add_row(
-            Text(plain_line(row.task)),
-            *([Text(plain_line(row.policy))] if several else []),
-            Text(name, style=COLOURS.get(name, "default")),
-            "-" if row.reward is None else f"{row.reward:g}",
-            "-" if row.tests_total is None else f"{row.tests_passed}/{row.tests_total}",
-            str(row.turns),
-            f"{row.seconds:.1f}",
-            Text(plain_line(row.id)),
-            Text(plain_line(_note(row))),
-        )
     if shown:
-        out.print(made)
+        out.print(_table(shown, out.width))
     totals = _totals(found)
     text = f"{len(found)} episodes" + (f" of {count}" if len(found) < count else "")
     parts = [", ".join(f"{name} {number}" for name, number in totals["outcomes"].items())] if found else []
@@ -173,10 +162,47 @@ def _print(shown: Sequence[Summary], found: Sequence[Summary], unreadable: dict[
         out.print(Text(f"unreadable: {plain_line(reason)}", style="red"), soft_wrap=True)
 
 
+def _table(rows: Sequence[Summary], width: int) -> Table:
+    """No wider than `width`, where columns that say less are left out for it."""
+    cells = {
+        "task": [plain_line(row.task) for row in rows],
+        "policy": [plain_line(row.policy) for row in rows],
+        "outcome": [row.outcome or OPEN for row in rows],
+        ">reward": ["-" if row.reward is None else f"{row.reward:g}" for row in rows],
+        ">tests": ["-" if row.tests_total is None else f"{row.tests_passed}/{row.tests_total}" for row in rows],
+        ">turns": [str(row.turns) for row in rows],
+        ">seconds": [f"{row.seconds:.1f}" for row in rows],
+        "id": [plain_line(row.id) for row in rows],
+        "over, error": [plain_line(_note(row)) for row in rows],
+    }
+    if len({*cells["policy"]}) < 2:
+        del cells["policy"]
+    natural = {name: max(len(name.lstrip(">")), *map(len, column)) for name, column in cells.items()}
+    widths = {**natural, **{name: min(natural[name], SHRUNK) for name in SHRINK if name in cells}}
+    for name in DROPPED:
+        if sum(widths[one] + GAP for one in cells) > width:
+            cells.pop(name, None)
+    room = width - sum(widths[one] + GAP for one in cells)
+    made = table(*cells)
+    for name in SHRINK:
+        if name in cells:
+            more = min(natural[name] - widths[name], max(room, 0))
+            room, widths[name] = room - more, widths[name] + more
+    for name, column in zip(cells, made.columns, strict=True):
+        column.no_wrap, column.width = True, widths[name]
+    for number in range(len(rows)):
+        texts = {name: Text(column[number]) for name, column in cells.items()}
+        texts["outcome"].stylize(COLOURS.get(cells["outcome"][number], "default"))
+        made.add_row(*texts.values())
+    return made
+
+
 def _note(row: Summary) -> str:
     if row.error:
         return row.error[:NOTE]
-    return row.over if row.ended else "no end: it still runs, or was killed"
+    if not row.ended:
+        return "no end: it still runs, or was killed"
+    return row.over or ("" if row.outcome else "closed before it was judged")
 
 
 def _show_file(path: Path, turn: int | None, as_json: bool) -> None:

@@ -103,7 +103,7 @@ class Standing:
     def seconds_left(self) -> float | None:
         """An estimate, by the mean of those that are done; None while there is none, or where the last ones take longer
         than that."""
-        took = [ended.summary.seconds for ended in self._recorded.values()]
+        took = [ended.summary.seconds for ended in self._recorded.values() if ended.summary.reward is not None]
         left = self.total - self.done
         if not took or left <= 0:
             return None

@@ -1,13 +1,16 @@
-"""The boxes of one grading."""
+"""Boxes with a workspace in them: the policy's, and those of one grading."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
-from codeenv.sandbox.api import Sandbox, SandboxProvider, SandboxSpec
+from codeenv.grading.workspace import workspace_of
+from codeenv.sandbox.api import Sandbox, SandboxError, SandboxProvider, SandboxSpec
 from codeenv.sandbox.archive import Archive
+from codeenv.task import Task
 
 FAR_AWAY = 3.0
 """How many times its timeout a grading may take besides, for the way to boxes that are not on this host."""
@@ -32,3 +35,22 @@ class Boxes:
             if workspace is not None:
                 await box.import_(workspace)
             yield box
+
+
+async def box_of(task: Task, provider: SandboxProvider, spec: SandboxSpec, workspace: Archive | None = None) -> Sandbox:
+    """A box with what the policy starts with, or with another workspace; the caller closes it.
+
+    :raises SandboxError: it could not be made, or does not take the files.
+    """
+    started = time.monotonic()
+    sandbox = await provider.open(spec)
+    try:
+        await sandbox.import_(workspace_of(task) if workspace is None else workspace)
+    except OSError as error:
+        await sandbox.close()
+        text = f"the task's files do not fit the box: {error}"
+        raise SandboxError(text, stage="create", seconds=time.monotonic() - started) from error
+    except BaseException:
+        await sandbox.close()
+        raise
+    return sandbox

@@ -15,14 +15,13 @@ from anyio import to_thread
 
 from codeenv.calls import ToolCall
 from codeenv.episode import Action, Episode
-from codeenv.grading import workspace_of
 from codeenv.grading.verdict import Verdict
 from codeenv.html import styled
 from codeenv.notebook.home import Home
 from codeenv.notebook.workspace import Diff, Files
 from codeenv.record.reading import Recording
 from codeenv.record.timeline import timeline
-from codeenv.record.workspace import Tree
+from codeenv.record.workspace import start_of
 from codeenv.settings import EpisodeSettings
 from codeenv.task import Task
 from codeenv.tools import Observation
@@ -168,7 +167,7 @@ class OpenEpisode:
 
     def diff(self) -> Diff:
         """What is other than the task had it, after the last turn."""
-        return Diff.between(Tree.of(workspace_of(self.task)), self._recorder.tree)
+        return Diff.between(start_of(self.task), self._recorder.tree)
 
     @property
     def recording(self) -> Recording:

@@ -46,6 +46,9 @@ from codeenv.tools import Observation
 logger = logging.getLogger(__name__)
 
 OUTPUT_LIMIT = 64 * 1024  # bytes of one command's output, its first and its last half
+CHANGING = ("bash", "write_file", "edit_file")
+"""Tools whose turns are followed by a look at the workspace. What a process in the background does at others is found
+at the next of these."""
 TEXT_LIMIT = 256 * 1024  # characters of one file that was read
 
 
@@ -71,6 +74,7 @@ class Recorder:
         self._fork = fork
         self._began = self._last = time.monotonic()
         self._tree = start_of(task)
+        self._unseen = False
         self._turns = 0
         self._recording: Recording | None = None
         self._works = True
@@ -133,7 +137,10 @@ class Recorder:
         there, or not to be looked at."""
         took, waited = time.monotonic() - began, began - self._last
         before = self._tree
-        self._tree = await look(sandbox, self._task, before) if sandbox else Tree(before.seen)
+        may_have_changed = self._unseen or any(seen.tool in CHANGING and seen.valid for seen in observations)
+        looked = sandbox is not None and may_have_changed
+        self._tree = await look(sandbox, self._task, before) if looked and sandbox else Tree(before.seen)
+        self._unseen = bool(error) or (may_have_changed and not looked)
         self._turns += 1
         number, after = self._turns, self._tree
 

@@ -214,7 +214,7 @@ class Turn(Part):
     cwd: str = ""
     """The shell's directory afterwards."""
     over: str = ""
-    """Why the episode takes no more turns (`codeenv.episode.Over`)."""
+    """Why the episode takes no more turns (`codeenv.tally.Over`)."""
     error: str = ""
     """What broke the turn off; `results` are those of the calls before."""
 
@@ -263,7 +263,7 @@ class End(Part):
     verdict: Judged | None = None
     error: Fault | None = None
     tally: dict[str, Any]
-    """The fields of `codeenv.episode.Tally`."""
+    """The fields of `codeenv.tally.Tally`."""
     model_seconds: float | None = None
     """Sums over the turns, so that a list of episodes need not read them; None: they were not made."""
     prompt_tokens: int = 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import hashlib
+import os
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -11,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from codeenv.grading.workspace import ASIDE, aside, judged_workspace, workspace_of
 from codeenv.record.schema import Change, Data, FileLeft, Left
 from codeenv.sandbox.api import ExportTooLarge, MiB, Sandbox, SandboxError
-from codeenv.sandbox.archive import Archive, ArchiveLimits, Entry
+from codeenv.sandbox.archive import Archive, ArchiveLimits, Entry, clean_path, link_stays_inside
 from codeenv.task import Task
 
 KEPT_FILE = MiB  # bytes of one file that is looked into; of a larger one the size is what is seen
@@ -176,12 +177,14 @@ def left_by(task: Task, archive: Archive) -> Left:
 
 
 def workspace_from(task: Task, left: Left) -> Archive:
-    """The other way round. :raises ValueError: it was not recorded whole; says why."""
+    """The other way round. :raises ValueError: it was not recorded whole, or is none that an export gives; says why."""
     if left.missing:
         raise ValueError(f"the workspace was not recorded: {left.missing}")
     start = workspace_of(task).without(set(left.removed))
     entries: dict[str, Entry] = {}
     for file in left.files:
-        data = file.data.bytes
-        entries[file.path] = Entry(file.path, "link" if file.link else "file", file.mode, len(data), data)
+        data, path = file.data.bytes, clean_path(file.path)
+        if file.link and not link_stays_inside(path, os.fsdecode(data)):
+            raise ValueError(f"the workspace has a link that leaves it: {path!r}")
+        entries[path] = Entry(path, "link" if file.link else "file", file.mode, len(data), data)
     return start.overlay(Archive(dict(sorted(entries.items()))))

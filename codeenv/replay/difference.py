@@ -40,11 +40,11 @@ def of_values(turn: int, pairs: Mapping[str, tuple[Any, Any]]) -> list[Differenc
 
 
 def of_texts(turn: int, what: str, one: str, other: str) -> list[Difference]:
-    """At most one, which shows the first line that differs."""
+    """At most one, which shows the first line that differs, in more than times where there is one."""
     if one == other:
         return []
     times = max(len(one), len(other)) <= COMPARED and without_times(one) == without_times(other)
-    before, after = _first_that_differs(one, other)
+    before, after = _first_that_differs(one, other, times=times)
     return [Difference(turn, what, before, after, times=times, detail=detail_of(one, other))]
 
 
@@ -61,9 +61,9 @@ def _lines(text: str) -> list[str]:
     return text[:COMPARED].split("\n", DETAIL_COMPARED)[:DETAIL_COMPARED]
 
 
-def _first_that_differs(one: str, other: str) -> tuple[str, str]:
+def _first_that_differs(one: str, other: str, *, times: bool) -> tuple[str, str]:
     for a, b in zip_longest(one.split("\n"), other.split("\n")):
-        if a != b:
+        if a != b and (times or a is None or b is None or without_times(a) != without_times(b)):
             return short(a), short(b)
     return "", ""
 

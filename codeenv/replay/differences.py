@@ -7,6 +7,7 @@ else differ in `times`, which is said and does not count.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from itertools import zip_longest
@@ -148,14 +149,26 @@ def _said(one: Turn, other: Turn) -> list[Difference]:
 
 
 def _results(one: Result, other: Result) -> list[Difference]:
-    names = ("name", "arguments", "fault", "tool", "failed", "valid", "done", "exit_code")
+    names = ("name", "fault", "tool", "failed", "valid", "done", "exit_code")
     found = of_values(0, {name: (getattr(one, name), getattr(other, name)) for name in names})
+    if _values_of(one.arguments) != _values_of(other.arguments):
+        found += of_values(0, {"arguments": (one.arguments, other.arguments)})
     text = of_texts(0, "text", one.text, other.text)
     output = of_texts(0, "output behind the text", _output(one.raw), _output(other.raw))
     if text and output and output[0].times and all(" omitted" in each.text for each in (one, other)):
         text = [replace(text[0], times=True)]  # where it is cut depends on the lengths
     found += text or [*output, *of_values(0, {"tokens": (one.tokens, other.tokens)})]
     return found + verdict_differences(0, one.verdict, other.verdict)
+
+
+def _values_of(arguments: str | dict[str, Any] | None) -> Any:
+    """Values and their JSON text are the same: over HTTP there is the text alone."""
+    if not isinstance(arguments, str):
+        return arguments or {}
+    try:
+        return json.loads(arguments or "{}")
+    except (ValueError, RecursionError):
+        return arguments
 
 
 def _output(raw: Raw | None) -> str:

@@ -11,7 +11,6 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from conftest import provider_or_skip
@@ -20,7 +19,6 @@ from env_support import double_task
 from codeenv.cli import vf_eval
 from codeenv.cli.interrupts import ENDINGS, Interrupted, interruptible
 from codeenv.cli.vf_eval import Endpoint, EvalFailed, Run
-from codeenv.record import Recording, summaries
 from codeenv.sources.jsonl import dump_task
 from codeenv.task import Task
 
@@ -51,34 +49,6 @@ def processes(argument: str) -> list[str]:
         if argument in text:
             found.append(text)
     return found
-
-
-def test_json_is_all_there_is(tmp_path: Path, environment: dict[str, str]) -> None:
-    """One task is solved; the other's files fit no box of 1 MiB, and it is tried again in vain."""
-    big: Any = {"files": {"big.bin": bytes(3 * 1024 * 1024)}, "limits": {"disk_mb": 1}}
-    dataset = written(tmp_path, double_task(0), double_task(1, **big))
-    options = ["--json", "--quiet", "--record", tmp_path / "rec", "--max-retries", "1"]
-    command = [*COMMAND, dataset, "-p", "oracle", *options]
-    done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=120)
-    assert (done.returncode, done.stderr) == (1, "")
-    found = json.loads(done.stdout)
-    assert (found["complete"], found["results"], found["recordings"]) == (True, None, str(tmp_path / "rec"))
-    (policy,) = found["policies"]
-    assert {key: policy[key] for key in ("policy", "rollouts", "done", "counted", "solved", "mean_reward")} == {
-        "policy": "oracle", "rollouts": 2, "done": 2, "counted": 1, "solved": 1, "mean_reward": 1.0,
-    }  # fmt: skip
-    assert (policy["outcomes"], policy["retries"]) == ({"infra": 1, "solved": 1}, 1)
-    (failure,) = policy["failures"]
-    assert (failure["outcome"], failure["stage"], failure["count"], failure["final"]) == ("infra", "create", 2, 1)
-    assert "do not fit the box" in failure["cause"]
-    good, bad = policy["episodes"]
-    assert (good["task"], good["outcome"], good["reward"], good["tests_passed"]) == ("double-0", "solved", 1.0, 1)
-    assert good["seconds"] > good["sandbox_seconds"] > 0
-    assert (bad["task"], bad["outcome"], bad["reward"], bad["tests_total"]) == ("double-1", "infra", None, None)
-    assert Recording.load(tmp_path / "rec" / good["recording"]).summary.outcome == "solved"
-    assert {*failure["recordings"]} == {row.file for row in summaries(tmp_path / "rec")} - {good["recording"]}
-    assert bad["recording"] in failure["recordings"]
-    assert list((tmp_path / "tmp").iterdir()) == []
 
 
 def test_ctrl_c_on_a_terminal(tmp_path: Path, environment: dict[str, str]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -42,15 +43,9 @@ def folder(tmp_path: Path) -> Path:
     recorded(made, "a1", "adding", turns=3, outcome="solved", over="submitted", verdict=good, seconds=4.0)
     recorded(made, "b2", "books", turns=7, outcome="failed", over="submitted", verdict=bad, seconds=2.0)
     recorded(made, "c3", "books-2", policy="q", outcome="infra", error=fault, seconds=9.0)
-    recorded(made, "d4", "closed", outcome=None, over="stopped", seconds=1.0)
+    recorded(made, "d4", "closed", outcome=None, over="", seconds=1.0)
     recorded(made, "e5", "running", turns=2)
     return made
-
-
-def rows(text: str) -> list[list[str]]:
-    lines = text.splitlines()
-    start = next(n for n, line in enumerate(lines) if "───" in line)
-    return [line.split() for line in lines[start + 1 : lines.index("", start)] if line.strip()]
 
 
 def test_a_folder(folder: Path) -> None:
@@ -61,7 +56,7 @@ def test_a_folder(folder: Path) -> None:
         ["adding", "p", "solved", "1", "1/1", "3", "4.0", "a1", "submitted"],
         ["books", "p", "failed", "0", "1/3", "7", "2.0", "b2", "submitted"],
         ["books-2", "q", "infra", "-", "-", "1", "9.0", "c3", "exec:", "the", "box", "is", "GONE"],
-        ["closed", "p", "open", "-", "-", "1", "1.0", "d4", "stopped"],
+        ["closed", "p", "open", "-", "-", "1", "1.0", "d4", "closed", "before", "it", "was", "judged"],
     ]
     assert any(line.endswith("e5   no end: it still runs, or was killed") for line in lines)
     assert lines[-1].startswith("5 episodes; open 2, solved 1, failed 1, infra 1; mean reward 0.500; 2.8 turns each; ")
@@ -90,6 +85,29 @@ def test_filters(options: tuple[str, ...], ids: str, folder: Path) -> None:
     assert found["recordings"] == 5
     assert found["shown"] == len(found["episodes"])
     assert show(folder, *options).exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("width", "columns"),
+    [
+        (140, "task policy outcome reward tests turns seconds id over, error"),
+        (80, "task policy outcome tests turns seconds id over, error"),
+        (60, "task outcome tests seconds id over, error"),
+        (45, "task outcome seconds over,"),
+    ],
+)
+def test_a_narrow_terminal_keeps_what_says_most(
+    width: int, columns: str, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And what it keeps is whole, but for long names and errors."""
+    monkeypatch.setattr(sys.modules["codeenv.cli.show"], "PIPED", width)
+    lines = show(folder).output.splitlines()
+    table = lines[: lines.index("", 1) if "" in lines[1:] else 8]
+    assert max(map(len, table[:8])) <= width
+    head = table[1].split()
+    assert head[: len(columns.split()) - 1] == columns.split()[:-1]
+    assert "infra" in table[5].split()
+    assert "9.0" in table[5].split()
 
 
 def test_a_large_table_is_cut_and_says_so(folder: Path) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from codeenv.cli import eval_summary
 from codeenv.cli.standing import Standing, grouped
 from codeenv.cli.vf_eval import Rollout
 from codeenv.record.following import Following
@@ -82,6 +83,36 @@ def test_what_only_the_results_know(standing: Standing, tmp_path: Path) -> None:
     assert standing.retries == 0
 
 
+def test_the_summary(standing: Standing, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    recorded(tmp_path, "a", START, turn(1), {**SOLVED, "seconds": 7.0, "tally": {"turns": 1, "grade_seconds": 5.0}})
+    recorded(tmp_path, "b1", fault("no room after 1 s"), example=1)
+    recorded(tmp_path, "b2", fault("no room after 2 s"), example=1)
+    standing.read([saved("b2", "infra", None, example=1), saved("", "model", None, example=2, error="\x1b[31mdown")])
+    eval_summary.show("p", standing, quiet=True)
+    totals = "p: solved 1 of 1, mean reward 1.000; not counted: 1 infra, 1 model; 1 to be tried again; 1 of 4 not done"
+    assert capsys.readouterr().out == totals + "\n"
+    eval_summary.show("p", standing, quiet=False)
+    lines = [line.rstrip() for line in capsys.readouterr().out.splitlines()]
+    assert [line.split() for line in lines if line.startswith(" task-")] == [
+        ["task-0", "solved", "0/0", "1", "7.0"],
+        ["task-1", "infra", "-", "-", "2.0"],
+        ["task-2", "model", "-", "-", "2.0"],
+    ]
+    assert (
+        lines[lines.index(totals) + 1 :]
+        == [
+            "  slow: 9.0 s (model 1.0, sandbox 0.0, grading 0.0) task-1, b2.jsonl",
+            "  slow: 7.0 s (grading 5.0, model 1.0, sandbox 0.0) task-0, a.jsonl",
+            "  2 x infra (create): no room after 1 s; 1 to be tried again; see b1.jsonl, b2.jsonl",
+            "  1 x model: down",
+            "",
+        ]
+        or lines
+    )
+    eval_summary.show_places({"p": standing}, tmp_path / "a b", None)
+    assert f"  codeenv show '{tmp_path}/a b' --outcome infra,model\n" in capsys.readouterr().out
+
+
 def test_one_that_was_closed_is_no_failure(standing: Standing, tmp_path: Path) -> None:
     recorded(tmp_path, "a", START, turn(1), ENDED)
     assert (standing.read([]), standing.failures, standing.done) == ([], [], 0)
@@ -99,6 +130,9 @@ def test_what_nobody_wants_to_keep_goes_when_it_has_ended(tmp_path: Path) -> Non
 
 def test_the_time_that_is_left(standing: Standing, tmp_path: Path) -> None:
     assert standing.seconds_left is None
+    recorded(tmp_path, "0", fault("no room"))
+    standing.read([])
+    assert standing.seconds_left is None  # how soon one fails says nothing
     recorded(tmp_path, "a", START, turn(1), {**SOLVED, "seconds": 100.0})
     standing.read([])
     assert standing.seconds_left == pytest.approx(3 * 100 / 2)

@@ -55,6 +55,12 @@ async def test_an_episode_by_hand(ep: OpenEpisode) -> None:
     assert ep.over == "stopped"
 
 
+async def test_dot_files_that_are_not_followed_are_no_change() -> None:
+    async with await codeenv.open_episode(pytest_task(files={".config": "x", "a.py": "y"})) as opened:
+        await opened.bash("true")
+        assert repr(opened.diff()) == "no changes"
+
+
 async def test_files_and_diff_are_those_after_the_last_turn(ep: OpenEpisode) -> None:
     assert (repr(ep.diff()), len(ep.diff())) == ("no changes", 0)
     await ep.edit("adding.py", *FIX)

@@ -149,6 +149,22 @@ async def test_what_is_abandoned_and_what_is_only_closed(provider: SandboxProvid
         assert (found.end.outcome, fault) == (("model", "the endpoint is down") if name == "model" else (None, None))
 
 
+async def test_what_the_background_changes_is_found_at_the_next_turn_that_may_change_something(
+    provider: SandboxProvider, tmp_path: Path
+) -> None:
+    read = ToolCall("read_file", {"path": "adding.py"})
+    async with Episode.start(pytest_task(), provider, record=tmp_path) as episode:
+        await episode.turn([ToolCall("bash", {"command": "(sleep 0.1; echo > late) &"})])
+        await anyio.sleep(0.3)
+        await episode.turn([read])
+        await episode.turn([ToolCall("bash", {"command": "true"})])
+        with anyio.move_on_after(0.2):
+            await episode.turn([ToolCall("bash", {"command": "echo > cut; sleep 30"})])
+        await episode.turn([read])
+    found = recording_in(tmp_path)
+    assert [[change.path for change in turn.diff] for turn in found.turns] == [[], [], ["late"], [], ["cut"]]
+
+
 async def test_a_cancelled_turn(provider: SandboxProvider, tmp_path: Path) -> None:
     async with Episode.start(pytest_task(), provider, record=tmp_path) as episode:
         with anyio.move_on_after(0.3) as scope:

@@ -10,8 +10,8 @@ from typing import Any
 from env_support import double_task
 
 from codeenv.episode import Episode, EpisodeSettings
-from codeenv.policies import messages
-from codeenv.record import Recording, Recordings
+from codeenv.policies import Message, messages
+from codeenv.record import Recording, Recordings, Said
 from codeenv.record.schema import Result, Turn
 from codeenv.sandbox.api import SandboxProvider
 from codeenv.task import Task
@@ -29,17 +29,22 @@ SUBMIT = [ToolCall("submit", {})]
 async def recorded(
     folder: Path,
     provider: SandboxProvider,
-    turns: Sequence[Sequence[ToolCall] | str],
+    turns: Sequence[Sequence[ToolCall] | str | Message],
     task: Task | None = None,
     source: Any = None,
     **settings: Any,
 ) -> Recording:
-    """Of an episode that is judged; a turn is calls, or a message."""
+    """Of an episode that is judged; a turn is calls, a message, or in the other protocols its text."""
     rules = EpisodeSettings(**{"max_turns": 0, "command_timeout": 20.0, **settings})
     episode = await Episode.open(task or double_task(), provider, rules, record=Recordings(folder, source=source))
     try:
         for turn in turns:
-            await (episode.step(turn) if isinstance(turn, str) else episode.turn(turn))
+            if isinstance(turn, str):
+                await episode.step(turn)
+            elif isinstance(turn, Message):
+                await episode.turn(turn.calls, said=Said(text=turn.text, reasoning=turn.reasoning))
+            else:
+                await episode.turn(turn)
         if not episode.over:
             episode.stop()
         await episode.finish()
@@ -49,11 +54,11 @@ async def recorded(
     return Recording.load(episode.recorder.path)
 
 
-def policy(name: str, task: Task, protocol: str = "tools") -> list[Any]:
+def policy(name: str, task: Task, protocol: str = "tools") -> Sequence[Message | str]:
     """A policy's turns."""
     said = messages(name, task, text=protocol == "text")
     if protocol != "text":
-        return [message.calls for message in said]
+        return said
     return ["\n".join([m.text, *(write(c.name, dict(c.arguments or {})) for c in m.calls)]) for m in said]  # type: ignore[arg-type]
 
 

@@ -47,7 +47,8 @@ def pair(tmp_path: Path, *changes: tuple[str, Any]) -> tuple[Recording, Recordin
 TIMES_AND_IDS: dict[str, Any] = {
     "0.id": "xyz", "0.started": "2030-01-01T00:00:00.000+00:00", "0.labels": {"example_id": 2}, "0.fork.id": "other",
     "0.task.source": "elsewhere", "1.seconds": 7.0, "2.at": 7.0, "2.waited": 7.0, "2.seconds": 7.0,
-    "2.results.0.id": "call_9", "2.results.0.seconds": 7.0, "4.seconds": 7.0, "4.verdict.seconds": 7.0,
+    "2.results.0.id": "call_9", "2.results.0.arguments": '{"command":  "ls"}',
+    "2.results.0.seconds": 7.0, "4.seconds": 7.0, "4.verdict.seconds": 7.0,
     "4.verdict.tests.0.seconds": 7.0, "4.tally.exec_seconds": 7.0,
 }  # fmt: skip
 
@@ -111,6 +112,12 @@ def test_texts_that_differ_in_times_alone(tmp_path: Path) -> None:
     text = "in 12.3s\nx"
     one, other = pair(tmp_path, ("2.results.0.text", text), ("2.results.0.tokens", 10), ("2.said.prompt_tokens", 11))
     assert {(each.what, each.times) for each in differences(one, other)} == {("text", True), ("prompt tokens", True)}
+
+
+def test_what_is_shown_of_texts_is_the_line_that_matters(tmp_path: Path) -> None:
+    (found,) = differences(*pair(tmp_path, ("2.results.0.text", "in 2.5s\ny")))
+    assert (found.before, found.after, found.times) == ("x", "y", False)
+    assert found.detail == "@@ -1,2 +1,2 @@\n-in 0.1s\n-x\n+in 2.5s\n+y"
 
 
 @pytest.mark.parametrize("same", [True, False], ids=["times", "another-template"])

@@ -11,7 +11,7 @@ from env_support import double_task, pytest_task, write_set
 
 from codeenv.episode import Episode
 from codeenv.record import Recording, Recordings, summaries
-from codeenv.record.schema import Fault
+from codeenv.record.schema import Fault, FileLeft, Left
 from codeenv.record.tasks import TaskBook
 from codeenv.replay import replay
 from codeenv.replay.regrade import NotGraded, keep, regrade
@@ -94,6 +94,25 @@ async def test_what_cannot_be_judged_is_said(change: Any, said: str, provider: S
     recording = await recorded(tmp_path, provider, [SUBMIT])
     with pytest.raises(NotGraded, match=said):
         await regrade(change(recording), double_task(), provider)
+
+
+@pytest.mark.parametrize(
+    ("file", "said"),
+    [
+        ({"path": "../main.py"}, "is not a relative path below the root"),
+        ({"path": "/etc/x"}, "is not a relative path below the root"),
+        ({"path": "d/link", "link": True, "data": {"text": "../../etc"}}, "a link that leaves it: 'd/link'"),
+        ({"path": "x", "data": {"base64": "?"}}, "base64"),
+    ],
+    ids=["above", "absolute", "link", "base64"],
+)
+async def test_a_workspace_that_no_box_could_have_given_is_refused(
+    file: dict[str, Any], said: str, provider: SandboxProvider, tmp_path: Path
+) -> None:
+    recording = await recorded(tmp_path, provider, [SUBMIT])
+    left = Left(files=[FileLeft.model_validate({"mode": 0o644, "data": {"text": "x"}, **file})], removed=[])
+    with pytest.raises(ValueError, match=said):
+        await regrade(replace(recording, left=left), double_task(), provider)
 
 
 async def test_an_episode_whose_box_was_lost_has_no_workspace(provider: SandboxProvider, tmp_path: Path) -> None:
