@@ -91,7 +91,7 @@ def served(where: Path, folder: Path) -> Column:
 
 
 def commands(where: Path, folder: Path) -> None:
-    """0.4's `vf-validate`, and `vf-replay` of what its `vf-eval` has saved: the same rewards."""
+    """0.4's `vf-validate`; `vf-replay` of what its `vf-eval` has saved, with the same rewards; and our configuration."""
     taskset = ["--taskset.tasks", json.dumps(TASKS)]
     options = ["--runtime.type", "subprocess", "--no-rich", "-o", str(folder / "valid")]
     run(where / "vf-validate", "codeenv", *options, *taskset)
@@ -105,6 +105,7 @@ def commands(where: Path, folder: Path) -> None:
         for path in (traces, folder / "again/traces.jsonl")
     ]
     same = sorted(map(json.dumps, rewards[0])) == sorted(map(json.dumps, rewards[1]))
+    run(where / "vf-eval", "@", ROOT / "configs/starter-v1.toml", "--dry-run", "--output-dir", folder / "dry")
     print(f"vf-validate: {valid} of {len(TASKS)} valid; vf-replay: {'the same rewards' if same else rewards}")
     if valid != len(TASKS) or not same:
         sys.exit("not as expected")
