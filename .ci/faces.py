@@ -91,7 +91,7 @@ def served(where: Path, folder: Path) -> Column:
 
 
 def commands(where: Path, folder: Path) -> None:
-    """0.4's `vf-validate`; `vf-replay` of what its `vf-eval` has saved, with the same rewards; and our configuration."""
+    """0.4's `vf-validate`; `vf-replay` of what its `vf-eval` saved, with the same rewards; and our configuration."""
     taskset = ["--taskset.tasks", json.dumps(TASKS)]
     options = ["--runtime.type", "subprocess", "--no-rich", "-o", str(folder / "valid")]
     run(where / "vf-validate", "codeenv", *options, *taskset)

@@ -67,6 +67,17 @@ def test_only_the_environment_knows_a_framework(path: Path) -> None:
     assert not known or FLOORS.get(place(path), 0) >= 5
 
 
+def test_no_face_imports_another() -> None:
+    faces = [{"env", "load", "rubric", "table"}, {"v1"}]
+    for face in faces:
+        others = set[str]().union(*(other for other in faces if other is not face))
+        for path in modules():
+            if place(path) in face:
+                found = {name.split(".")[1] for name in imports_of(path) if name.startswith("codeenv.")}
+                assert not found & others, path
+                assert len(path.read_text(encoding="utf-8").splitlines()) < 300
+
+
 def test_importing_the_package_imports_no_framework() -> None:
     code = "import sys, codeenv, codeenv.episode; print(sorted({'verifiers', 'datasets', 'openai'} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -6,6 +6,7 @@ from __future__ import annotations
 import inspect
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from importlib.metadata import version
 from itertools import pairwise
 from pathlib import Path
@@ -170,6 +171,16 @@ async def test_a_conversation_that_is_too_long_for_the_model_is_graded(load: Loa
         await runner.cleanup()
     assert episode.ok
     assert (outcome(episode), episode.traces[0].stop_condition) == (("limit", 0.0, 0, 1), "context_length")
+
+
+async def test_a_box_that_has_expired_is_scored_zero(load: Load) -> None:
+    """It goes while the policy thinks: that answers only after the time to live."""
+    run = load([double_task(grader=double_task().grader.model_copy(update={"timeout": 1.0}))])
+    stage = run.env.taskset.config.task.stage
+    stage.course = replace(stage.course, settings=stage.course.settings.model_copy(update={"ttl_seconds": 1.0}))
+    (episode,) = await run.play("oracle", latency=1.5)
+    assert episode.ok
+    assert outcome(episode) == ("expired", 0.0, 0, 0)
 
 
 # --- faults -----------------------------------------------------------------------------------------------------
