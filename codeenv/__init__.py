@@ -29,6 +29,8 @@ _NAMES = {
     "get_provider": "codeenv.sandbox",
     "SandboxSpec": "codeenv.sandbox.api",
     "open_episode": "codeenv.notebook",
+    "sandbox_tools": "codeenv.toolset",
+    "SandboxError": "codeenv.sandbox.api",
 }
 
 _FACES = {

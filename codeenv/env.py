@@ -19,10 +19,12 @@ import threading
 from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
+from uuid import uuid4
 
 import verifiers as vf
 from verifiers.decorators import discover_decorated  # pyright: ignore[reportMissingImports]
 
+from codeenv.completion import play, text_of
 from codeenv.episode import Episode, EpisodeSettings
 from codeenv.grading.verdict import Outcome
 from codeenv.prompts import Prompts
@@ -76,7 +78,7 @@ class CodeEnv(vf.MultiTurnEnv):
 
         train = table(self._rows(tasks))
         held_out = train if eval_tasks is None or eval_tasks is tasks else table(self._rows(eval_tasks))
-        rubric = CodeRubric(partial_credit)
+        rubric = CodeRubric(partial_credit, self.play_completion)
         super().__init__(
             dataset=train,
             eval_dataset=held_out,
@@ -125,7 +127,10 @@ class CodeEnv(vf.MultiTurnEnv):
                 spec=self.spec,
                 prompts=self.prompts,
                 record=self.record,
-                prompt=[{"role": said.role, "content": _text(said.content)} for said in state.get("prompt") or ()],
+                prompt=[
+                    {"role": said.get("role"), "content": text_of(said.get("content"))}
+                    for said in state.get("prompt") or ()
+                ],
                 labels=_labels(state),
             )
             self._episodes[state["trajectory_id"]] = episode
@@ -133,6 +138,8 @@ class CodeEnv(vf.MultiTurnEnv):
 
     async def _task(self, state: vf.State) -> Task:
         info = state.get("info")
+        if isinstance(info, str):  # a row that nobody has read yet
+            info = json.loads(info)
         try:
             return await self._roster.task(info if isinstance(info, Mapping) else {})
         except TaskError as error:
@@ -182,6 +189,21 @@ class CodeEnv(vf.MultiTurnEnv):
                 await episode.close()
                 state["tally"] = tally_of(episode)
 
+    async def play_completion(self, state: vf.State) -> None:
+        """For who scores a completion of which there was no rollout, as `openenv import` does: its messages are played
+        in an episode, which is judged. :raises vf.Error: as in a rollout; there is no reward."""
+        state["trajectory_id"] = uuid4().hex
+        await self.setup_state(state)
+        episode = self._episodes[state["trajectory_id"]]
+        try:
+            async with _only_vf_errors():
+                await play(episode, state["completion"])
+        except vf.Error as error:
+            state["error"] = error
+        await self.finish_episode(state)
+        if state.get("error") is not None:
+            raise state["error"]
+
     async def _judge(self, episode: Episode, state: vf.State) -> None:
         try:
             async with _only_vf_errors():
@@ -213,7 +235,7 @@ def _said(state: vf.State) -> Said:
     completion = step.get("completion") or [{}]
     message, usage = completion[-1], getattr(step.get("response"), "usage", None)
     return Said(
-        text=_text(message.get("content")),
+        text=text_of(message.get("content")),
         reasoning=message.get("reasoning_content") or "",
         prompt_tokens=getattr(usage, "prompt_tokens", None),
         completion_tokens=getattr(usage, "completion_tokens", None),
@@ -249,9 +271,3 @@ async def _only_vf_errors() -> AsyncGenerator[None]:
     except Exception as error:
         logger.exception("unforeseen failure in an episode")
         raise TaskFault(f"unforeseen failure: {type(error).__name__}: {error}") from error
-
-
-def _text(content: Any) -> str:
-    if isinstance(content, str) or content is None:
-        return content or ""
-    return "".join(part.get("text") or "" for part in content if hasattr(part, "get"))

@@ -1,5 +1,5 @@
-"""Reward and metrics, read off what the cleanup handler left in the state. Nothing is run here: an error raised in a
-reward function would become reward 0."""
+"""Reward and metrics, read off what the cleanup handler left in the state. No reward function runs anything: an error
+raised in one would become reward 0."""
 
 # verifiers carries no types (its names are resolved at run time): what comes from it is Any here, and only here.
 # pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false, reportUnknownVariableType=false
@@ -7,7 +7,7 @@ reward function would become reward 0."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import verifiers as vf
@@ -34,13 +34,21 @@ class CodeRubric(vf.Rubric):
 
     In a group, rollouts without a reward (outcomes `infra` and `model`) neither count for the mean nor get an
     advantage.
+
+    :param play: makes a rollout of a state's completion where there was none; raises what keeps it from a reward.
     """
 
-    def __init__(self, partial_credit: float = 0.0) -> None:
+    def __init__(self, partial_credit: float, play: Callable[[vf.State], Awaitable[None]]) -> None:
         super().__init__(funcs=[hidden_tests, tests_passed_fraction], weights=[1.0, partial_credit])
+        self._play = play
         self.add_metric(num_turns)
         for name, read in scores.METRICS.items():
             self.add_metric(_metric(name, read))
+
+    async def score_rollout(self, state: vf.State) -> None:
+        if "outcome" not in state:
+            await self._play(state)
+        await super().score_rollout(state)
 
     async def score_group(self, states: list[vf.State]) -> None:
         await super().score_group(states)

@@ -74,9 +74,11 @@ class Toolbox:
         prompts: Prompts,
         counter: TokenCounter,
         observation_tokens: int,
-        run_tests: Callable[[], Awaitable[Verdict]],
-        feedback: str,
+        run_tests: Callable[[], Awaitable[Verdict]] | None = None,
+        feedback: str = "counts",
     ) -> None:
+        if run_tests is None and "run_tests" in tools:
+            raise ValueError("tools: run_tests has nothing to run")
         self._sandbox = sandbox
         self.shell = Shell(sandbox)
         self._tools = tuple(tools)
@@ -115,7 +117,7 @@ class Toolbox:
                 case EditFile():
                     await self._edit(arguments)
                     observation = self._finished(f"edited {arguments.path}", call.name)
-                case RunTests():
+                case RunTests() if self._run_tests is not None:
                     observation = self._tests(await self._run_tests())
                 case _:
                     observation = self._finished("submitted", call.name, done=True)

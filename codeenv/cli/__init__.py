@@ -15,6 +15,7 @@ from codeenv.cli.regrade import regrade
 from codeenv.cli.replay import replay
 from codeenv.cli.report import report
 from codeenv.cli.sandboxes import app as sandboxes
+from codeenv.cli.serve import serve
 from codeenv.cli.show import show
 from codeenv.cli.validate import validate
 
@@ -34,6 +35,7 @@ app.command()(replay)
 app.command()(regrade)
 app.command()(doctor)
 app.command()(policy)
+app.command()(serve)
 app.command()(report)
 app.command()(show)
 app.add_typer(sandboxes, name="sandboxes")

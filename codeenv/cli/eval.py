@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any
 from urllib.parse import urlsplit
 
 import typer
@@ -27,6 +26,7 @@ from codeenv.cli.options import (
     Seed,
     Split,
     choice_of,
+    json_object,
     settings_of,
 )
 from codeenv.cli.scripts import script_from
@@ -89,7 +89,7 @@ def evaluate(
         own = {"protocol": protocol, "sandbox_settings": settings_of(sandbox_setting), "image": image}
         further: dict[str, Any] = {"sandbox": sandbox}
         further |= {name: value for name, value in own.items() if value} | choice_of(split, filters, limit, seed)
-        further |= _object("-a", arguments)
+        further |= json_object("-a", arguments)
         if max_turns is not None:
             further["max_turns"] = max_turns
         tasks = _tasks(dataset, further)
@@ -105,7 +105,7 @@ def evaluate(
             examples=min(examples or len(tasks), len(tasks)),
             rollouts=rollouts,
             concurrent=concurrent,
-            sampling=_object("-S", sampling),
+            sampling=json_object("-S", sampling),
             output_dir=results,
             max_retries=max_retries,
             verbose=verbose,
@@ -195,16 +195,6 @@ def _tasks(dataset: str, arguments: Mapping[str, Any]) -> list[Task]:
     over = arguments.get("eval_dataset"), arguments.get("eval_split", "")
     train, held_out = train_and_eval(arguments.get("dataset", dataset), own, *over)
     return list(train if held_out is None else held_out)
-
-
-def _object(option: str, text: str) -> dict[str, Any]:
-    try:
-        value = json.loads(text)
-    except ValueError as error:
-        raise ValueError(f"{option}: not JSON: {error}") from error
-    if not isinstance(value, dict):
-        raise ValueError(f'{option}: must be a JSON object, such as {{"max_turns": 10}}')
-    return cast(dict[str, Any], value)
 
 
 def _key(base_url: str | None, name: str | None) -> str | None:

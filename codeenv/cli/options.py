@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 import typer
 
@@ -86,3 +86,14 @@ def settings_of(pairs: list[str] | None) -> dict[str, Any]:
             raise ValueError(f"--sandbox-setting: must be NAME=VALUE, not {pair!r}")
         found[name] = _value(text)
     return public_settings(found)
+
+
+def json_object(option: str, text: str) -> dict[str, Any]:
+    """:raises ValueError: it is none."""
+    try:
+        value = json.loads(text)
+    except ValueError as error:
+        raise ValueError(f"{option}: not JSON: {error}") from error
+    if not isinstance(value, dict):
+        raise ValueError(f'{option}: must be a JSON object, such as {{"max_turns": 10}}')
+    return cast(dict[str, Any], value)
