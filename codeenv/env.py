@@ -16,28 +16,23 @@ import asyncio
 import json
 import logging
 import threading
-from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import replace
-from functools import cache
 from typing import Any
 from uuid import uuid4
 
 import verifiers as vf
-from anyio import to_thread
-from datasets import Dataset
 from verifiers.decorators import discover_decorated  # pyright: ignore[reportMissingImports]
 
 from codeenv.completion import play, text_of
-from codeenv.episode import Episode, EpisodeSettings, system_message, task_message
-from codeenv.grading import box_spec
-from codeenv.grading.verdict import Outcome, Verdict
+from codeenv.episode import Episode, EpisodeSettings
+from codeenv.grading.verdict import Outcome
 from codeenv.prompts import Prompts
 from codeenv.record import Recordings, Said
+from codeenv.roster import Roster
 from codeenv.rubric import CodeRubric
 from codeenv.sandbox.api import Sandbox, SandboxError, SandboxProvider, SandboxSpec
-from codeenv.sources import Entry, Tasks, TasksById
-from codeenv.sources.rows import identifier
+from codeenv.scores import public, tally_of
 from codeenv.table import table
 from codeenv.task import Task, TaskError
 from codeenv.tools import Observation, ToolCall, definitions
@@ -77,26 +72,12 @@ class CodeEnv(vf.MultiTurnEnv):
         self.prompts = prompts
         self.record = record
         self._episodes: dict[str, Episode] = {}
-        isolated = provider.capabilities.isolation != "none"
+        self._roster = Roster(provider, settings, spec, prompts, system_prompt)
+        self.tasks = self._roster.tasks
+        self.specs = self._roster.specs
 
-        def place_of(task: Task) -> str:
-            # A box without isolation lives in a directory whose name nobody knows beforehand.
-            return task.workdir or spec.workdir if isolated else "the current directory"
-
-        @cache
-        def system_of(place: str) -> str:
-            return system_message(settings, prompts, place) if system_prompt is None else system_prompt
-
-        entries: dict[str, Entry] = {}
-        self.specs: list[SandboxSpec] = []
-        """What boxes the tasks need, one of each kind."""
-
-        def rows(chosen: Sequence[Task]) -> Dataset:
-            return table(self._rows(Tasks.of(chosen), entries, place_of, system_of))
-
-        train = rows(tasks)
-        held_out = train if eval_tasks is None or eval_tasks is tasks else rows(eval_tasks)
-        self.tasks = TasksById(entries)
+        train = table(self._rows(tasks))
+        held_out = train if eval_tasks is None or eval_tasks is tasks else table(self._rows(eval_tasks))
         rubric = CodeRubric(partial_credit, self.play_completion)
         super().__init__(
             dataset=train,
@@ -110,28 +91,11 @@ class CodeEnv(vf.MultiTurnEnv):
         # metric is among ours.
         self.rubric = rubric
 
-    def _rows(
-        self,
-        tasks: Tasks,
-        entries: dict[str, Entry],
-        place_of: Callable[[Task], str],
-        system_of: Callable[[str], str],
-    ) -> Iterator[dict[str, Any]]:
-        """A row for each task, which is noted by its id; an id that another task has gets its set's name in front."""
-        for entry, task in tasks.found():
-            name = entry.id
-            while name in entries and entries[name].digest != entry.digest:
-                name = f"{identifier(tasks.short)}/{name}"
-            entries.setdefault(name, replace(entry, id=name) if name != entry.id else entry)
-            if (needed := box_spec(task, self.spec)) not in self.specs:
-                self.specs.append(needed)
-            place = place_of(task)
-            messages = [{"role": "user", "content": task_message(task, self.prompts, place, self.settings.protocol)}]
-            if system := system_of(place):
-                messages.insert(0, {"role": "system", "content": system})
+    def _rows(self, tasks: Sequence[Task]) -> Iterator[dict[str, Any]]:
+        for row in self._roster.rows(tasks):
+            messages = [{"role": "system", "content": row.system}] if row.system else []
             # One JSON string: Arrow would pad and coerce a mapping.
-            info = {"task_id": name, "source": entry.pool.name, "digest": entry.digest.hex()}
-            yield {"prompt": messages, "info": json.dumps(info)}
+            yield {"prompt": [*messages, {"role": "user", "content": row.question}], "info": json.dumps(row.info)}
 
     def __post_init__(self) -> None:
         # verifiers installs signal handlers here, which only the main thread may: elsewhere its parent does without.
@@ -176,18 +140,8 @@ class CodeEnv(vf.MultiTurnEnv):
         info = state.get("info")
         if isinstance(info, str):  # a row that nobody has read yet
             info = json.loads(info)
-        name = str(info.get("task_id")) if isinstance(info, Mapping) else ""
-        if name not in self.tasks:
-            raise TaskFault(f"row {state.get('example_id')}: info.task_id {name!r} is not a task of this environment")
-        digest = info.get("digest")
-        if digest and digest != self.tasks.digest(name):
-            raise TaskFault(
-                f"row {state.get('example_id')}: task {name!r} has changed since the row was made (digest differs)"
-            )
         try:
-            if self.tasks.at_hand(name):
-                return self.tasks[name]
-            return await to_thread.run_sync(self.tasks.__getitem__, name)  # reads a file, and may take its time
+            return await self._roster.task(info if isinstance(info, Mapping) else {})
         except TaskError as error:
             raise TaskFault(f"row {state.get('example_id')}: {error}") from error
 
@@ -233,7 +187,7 @@ class CodeEnv(vf.MultiTurnEnv):
         finally:
             if episode is not None:
                 await episode.close()
-                state["tally"] = _plain(episode)
+                state["tally"] = tally_of(episode)
 
     async def play_completion(self, state: vf.State) -> None:
         """For who scores a completion of which there was no rollout, as `openenv import` does: its messages are played
@@ -262,7 +216,7 @@ class CodeEnv(vf.MultiTurnEnv):
         except vf.Error as error:
             state["error"], state["outcome"] = error, _outcome_of(error)
             return
-        state["outcome"], state["verdict"] = verdict.outcome, _public(verdict)
+        state["outcome"], state["verdict"] = verdict.outcome, public(verdict)
         state["is_truncated"] = state.get("is_truncated", False) or verdict.outcome == "limit"
 
     def live_sandbox(self, state: vf.State) -> Sandbox:
@@ -313,18 +267,7 @@ async def _only_vf_errors() -> AsyncGenerator[None]:
     except vf.Error:
         raise
     except SandboxError as error:
-        took = f" after {error.seconds:.2f} s" if error.seconds is not None else ""
-        raise vf.SandboxError(f"{error.stage}{took}: {error}") from error
+        raise vf.SandboxError(error.told) from error
     except Exception as error:
         logger.exception("unforeseen failure in an episode")
         raise TaskFault(f"unforeseen failure: {type(error).__name__}: {error}") from error
-
-
-def _plain(episode: Episode) -> dict[str, Any]:
-    return {**episode.tally.plain(), "over": episode.over}
-
-
-def _public(verdict: Verdict) -> dict[str, Any]:
-    """The verdict as it may be saved: a failing test's message can quote what the test expects."""
-    plain = verdict.model_dump(mode="json", exclude={"tests": {"__all__": {"message"}}})
-    return {**plain, "tests_passed": verdict.tests_passed, "tests_total": verdict.tests_total}

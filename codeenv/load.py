@@ -3,19 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from codeenv.course import Arguments, course
 from codeenv.env import CodeEnv
-from codeenv.episode import EpisodeSettings, counter
-from codeenv.prompts import Prompts
-from codeenv.record import Recordings
-from codeenv.sandbox import get_provider, public_settings
-from codeenv.sandbox.api import SandboxSpec
-from codeenv.settings import protocol_for
-from codeenv.sources import train_and_eval
-from codeenv.task import Limits
 
 
 def load_environment(
@@ -101,67 +93,23 @@ def load_environment(
     :raises FileNotFoundError: there is no such dataset or prompts directory.
     :raises SandboxUnavailable: no such sandbox works on this host.
     """
+    given = Arguments.model_construct(**{name: value for name, value in locals().items() if name != "unknown"})
     if unknown:
         valid = [name for name in load_environment.__annotations__ if name not in ("unknown", "return")]
         raise ValueError(f"unknown arguments: {', '.join(sorted(unknown))}; valid: {', '.join(valid)}")
-    backend = public_settings(sandbox_settings)
-    own: dict[str, Any] = {
-        "split": split,
-        "filter": filter,
-        "limit": limit,
-        "seed": seed,
-        "tasks": tasks,
-        "decontaminate": decontaminate,
-        "columns": columns,
-        "kind": kind,
-        "grader": grader,
-        "strict": strict,
-        "field_limit_mb": field_limit_mb,
-    }
-    chosen, held_out = train_and_eval(dataset, own, eval_dataset, eval_split)
-    settings = EpisodeSettings.model_validate(
-        {
-            "protocol": protocol_for(protocol, max_turns, chain(chosen, held_out or ())),
-            "tools": tools,
-            "max_turns": max_turns,
-            "command_timeout": command_timeout,
-            "ttl_seconds": ttl_seconds,
-            "observation_tokens": observation_tokens,
-            "feedback": feedback,
-            "max_test_runs": max_test_runs,
-            "grading_retries": grading_retries,
-        }
-    )
-    if partial_credit < 0:
-        raise ValueError(f"partial_credit must be 0 or more, not {partial_credit}")
-    ceilings = Limits.model_validate(dict(limits or {})).model_dump(exclude_none=True, exclude={"command_timeout"})
-    spec = SandboxSpec(python=python, image=image, packages=tuple(packages), **ceilings)
-    templates = Prompts(prompts)
-    _ = counter().exact  # settled now: loading a table would hold up an episode
-    provider = get_provider(sandbox, **backend)
+    played = course(given, eval_dataset, eval_split)
     made = CodeEnv(
-        chosen,
-        provider,
-        settings=settings,
-        spec=spec,
-        prompts=templates,
+        played.tasks,
+        played.provider,
+        settings=played.settings,
+        spec=played.spec,
+        prompts=played.prompts,
         system_prompt=system_prompt,
         partial_credit=partial_credit,
-        eval_tasks=held_out,
-        record=Recordings(record, source=_source(dataset, own, eval_dataset, eval_split)) if record else None,
+        eval_tasks=played.eval_tasks,
+        record=played.record,
         env_id="codeenv",
     )
     for each in made.specs:
-        provider.check(each)
+        played.provider.check(each)
     return made
-
-
-def _source(dataset: Any, own: Mapping[str, Any], eval_dataset: Any, eval_split: str) -> Any:
-    """Where the tasks come from, for recordings: what is enough to open them again, a mere name where it is."""
-    given = {**own, "eval_dataset": eval_dataset, "eval_split": eval_split}
-    given = {key: _plain(value) for key, value in given.items() if value not in (None, "", ())}
-    return {"dataset": _plain(dataset), **given} if given else _plain(dataset)
-
-
-def _plain(value: Any) -> Any:
-    return str(value) if isinstance(value, Path) else value

@@ -8,45 +8,25 @@ raised in one would become reward 0."""
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import Any, get_args
+from typing import Any
 
 import verifiers as vf
 
-from codeenv.grading.verdict import Outcome
-from codeenv.tools import TOOLS
-
-COUNTS = (
-    "turns",
-    "failed_calls",
-    "invalid_calls",
-    "test_runs",
-    "observation_tokens",
-    "create_seconds",
-    "exec_seconds",
-    "grade_seconds",
-    "box_seconds",
-)
+from codeenv import scores
 
 
 async def hidden_tests(state: vf.State) -> float:
     """1.0 when the hidden tests' exit code was 0, with evidence of each of them; else 0.0."""
-    return float((state.get("verdict") or {}).get("reward") or 0.0)
+    return scores.hidden_tests(state)
+
+
+async def tests_passed_fraction(state: vf.State) -> float:
+    return scores.tests_passed_fraction(state)
 
 
 async def num_turns(state: vf.State) -> float:
     """Messages of the policy, by the name that every multi-turn environment of verifiers has."""
     return float(len(state["trajectory"]))
-
-
-async def tests_passed_fraction(state: vf.State) -> float:
-    verdict = state.get("verdict") or {}
-    return verdict["tests_passed"] / verdict["tests_total"] if verdict.get("tests_total") else 0.0
-
-
-async def test_runs_per_turn(state: vf.State) -> float:
-    """How often the policy asked the hidden tests: near 1, it is probing them rather than working."""
-    tally = _tally(state)
-    return tally["test_runs"] / tally["turns"] if tally.get("turns") else 0.0
 
 
 class CodeRubric(vf.Rubric):
@@ -62,17 +42,8 @@ class CodeRubric(vf.Rubric):
         super().__init__(funcs=[hidden_tests, tests_passed_fraction], weights=[1.0, partial_credit])
         self._play = play
         self.add_metric(num_turns)
-        self.add_metric(test_runs_per_turn)
-        for name in COUNTS:
-            self.add_metric(_metric(name, lambda state, name=name: _tally(state).get(name)))
-        attempts = _metric("grading_attempts", lambda state: (state.get("verdict") or {}).get("attempts"))
-        self.add_metric(attempts)
-        for tool in TOOLS:
-            self.add_metric(
-                _metric(f"calls_{tool}", lambda state, tool=tool: (_tally(state).get("calls") or {}).get(tool))
-            )
-        for outcome in get_args(Outcome):
-            self.add_metric(_metric(f"outcome_{outcome}", lambda state, o=outcome: state.get("outcome") == o))
+        for name, read in scores.METRICS.items():
+            self.add_metric(_metric(name, read))
 
     async def score_rollout(self, state: vf.State) -> None:
         if "outcome" not in state:
@@ -89,13 +60,9 @@ class CodeRubric(vf.Rubric):
                 step["advantage"] = state["advantage"]
 
 
-def _tally(state: vf.State) -> dict[str, Any]:
-    return state.get("tally") or {}
-
-
-def _metric(name: str, read: Callable[[vf.State], Any]) -> Callable[..., Any]:
+def _metric(name: str, read: Callable[[vf.State], float]) -> Callable[..., Any]:
     async def metric(state: vf.State) -> float:
-        return float(read(state) or 0.0)
+        return read(state)
 
     metric.__name__ = name
     return metric

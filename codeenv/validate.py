@@ -16,6 +16,7 @@ from anyio.streams.memory import MemoryObjectSendStream
 
 from codeenv.grading import box_spec, grade, workspace_of
 from codeenv.grading.verdict import Verdict
+from codeenv.grading.workspace import laid_over
 from codeenv.mutants import Mutant, mutants
 from codeenv.sandbox.api import SandboxError, SandboxProvider, SandboxSpec
 from codeenv.sandbox.archive import Archive
@@ -149,7 +150,7 @@ class _Validation:
 
     async def _grade_mutants(self, task: Task, reference: Sequence[Verdict], report: TaskReport) -> None:
         made = await to_thread.run_sync(partial(_mutants, task, self.mutants, self.seed))
-        checks = [(f"mutant/{mutant.name}", _laid_over(task, mutant.files)) for mutant in made]
+        checks = [(f"mutant/{mutant.name}", laid_over(task, mutant.files)) for mutant in made]
         await self._grade(_hurried(task, reference), checks, report)
         solved = [check for check, _ in checks if any(verdict.solved for verdict in self.verdicts.get(check, ()))]
         report.mutants = sum(check in self.verdicts for check, _ in checks)
@@ -171,17 +172,13 @@ def _hurried(task: Task, reference: Sequence[Verdict]) -> Task:
     return task.model_copy(update={"grader": task.grader.model_copy(update=enough)})
 
 
-def _laid_over(task: Task, files: Mapping[str, bytes]) -> Archive:
-    return workspace_of(task).overlay(Archive.of(files, modes=dict.fromkeys(task.executable, 0o755)))
-
-
 def _submissions(task: Task, runs: int) -> Iterator[tuple[str, Archive]]:
     if task.solution is not None:
         for _ in range(runs):
-            yield "reference", _laid_over(task, task.solution)
+            yield "reference", laid_over(task, task.solution)
     yield "untouched", workspace_of(task)
     for name, files in sorted(task.wrong.items()):
-        yield f"wrong/{name}", _laid_over(task, files)
+        yield f"wrong/{name}", laid_over(task, files)
 
 
 def _faults(task: Task, verdicts: Mapping[str, list[Verdict]], runs: int) -> Iterator[Fault]:

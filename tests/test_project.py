@@ -21,12 +21,13 @@ FLOORS: dict[str, int] = {
     "settings": 3, "calls": 3, "briefing": 4, "tools": 3, "rendering": 3, "shell": 3, "editing": 3,
     "text_protocol": 3, "policies": 3,
     "episode": 4, "record": 4, "played": 4, "tally": 4, "judging": 4, "snapshots": 4, "replay": 4,
-    "sessions": 4, "completion": 4, "rooms": 4,
-    "env": 5, "rubric": 5, "load": 5, "table": 5, "toolset": 5, "openenv": 5,
+    "sessions": 4, "completion": 4, "rooms": 4, "scores": 4, "roster": 4, "course": 4,
+    "env": 5, "rubric": 5, "load": 5, "table": 5, "v1": 5, "toolset": 5, "openenv": 5,
     "cli": 6, "validate": 6, "report": 6, "report_file": 6, "mutants": 1, "audit": 6, "__main__": 6, "notebook": 6,
 }  # fmt: skip
 FACES: dict[str, set[str]] = {
     "verifiers": {"env", "rubric", "load", "table"},
+    "verifiers v1": {"v1"},
     "OpenEnv": {"openenv"},
     "tools": {"toolset"},
 }

@@ -56,13 +56,20 @@ async def _serve(
 
     import anyio
 
+    import codeenv
     from codeenv.policies import serve
 
     async with serve(name, tasks, host=host, port=port, latency=latency, script=script) as server:
-        arguments = shlex.quote(json.dumps(chosen))
         out = console()
         out.print(server.base_url, markup=False)
-        flags = f"-m {shlex.quote(name)} -b {server.base_url} -k CODEENV_KEY -n {len(tasks)} -r 1 -a {arguments}"
+        flags = f"-m {shlex.quote(name)} "
+        if "load_environment" in codeenv.__all__:
+            arguments = shlex.quote(json.dumps(chosen))
+            flags += f"-b {server.base_url} -k CODEENV_KEY -n {len(tasks)} -r 1 -a {arguments}"
+        else:
+            given = {key: value if isinstance(value, str) else json.dumps(value) for key, value in chosen.items()}
+            flags += f"--client.base-url {server.base_url} --client.api-key-var CODEENV_KEY --no-push "
+            flags += " ".join(f"--env.taskset.{key} {shlex.quote(value)}" for key, value in given.items())
         out.print(f"CODEENV_KEY=none vf-eval codeenv {flags}", markup=False, soft_wrap=True)
         out.file.flush()
         # Also in a shell's background, where an interrupt is ignored unless it is asked for.

@@ -12,6 +12,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
+import codeenv
+from codeenv.cli import vf_eval_v1 as v1
+
 POLL_SECONDS = 0.25
 LAST_LINES = 25
 END_SECONDS = 30.0
@@ -20,6 +23,7 @@ STATE_COLUMNS = "outcome,verdict,task_id,trajectory_id"
 
 # As the script `vf-eval` does it, by this very Python; -P: the working directory is not a place to import from.
 COMMAND = (sys.executable, "-P", "-c", "from verifiers.scripts.eval import main; main()", "codeenv")
+SAVED = "evals/*/*/results.jsonl"
 
 
 class EvalFailed(Exception):
@@ -99,6 +103,8 @@ class Run:
                 _end(process)
 
     def _command(self, endpoint: Endpoint) -> list[str]:
+        if _is_v1():
+            return v1.command(self, endpoint)
         command = [*COMMAND, "-m", endpoint.model, "-a", json.dumps(self.arguments), "-o", str(self.output_dir)]
         command += ["-n", str(self.examples), "-r", str(self.rollouts), "-c", str(self.concurrent)]
         # -d: no display of its own. One process: servers for the environment would only start more slowly.
@@ -165,11 +171,18 @@ def _end(process: subprocess.Popen[bytes]) -> None:
             process.wait()
 
 
+def _is_v1() -> bool:
+    """Whether the installed vf-eval knows `CodeTaskset` alone."""
+    return "load_environment" not in codeenv.__all__
+
+
 def _results(folder: Path) -> set[Path]:
-    return set(folder.glob("evals/*/*/results.jsonl"))
+    return set(folder.glob(v1.SAVED if _is_v1() else SAVED))
 
 
 def _rollout(row: Mapping[str, Any]) -> Rollout:
+    if _is_v1():
+        return Rollout(**v1.rollout(row))
     verdict: dict[str, Any] = row.get("verdict") or {}
     metrics: dict[str, Any] = row.get("metrics") or {}
     timing: dict[str, Any] = row.get("timing") or {}

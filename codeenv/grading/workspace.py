@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from fnmatch import fnmatchcase
 
 from codeenv.sandbox.archive import Archive
@@ -17,6 +18,11 @@ ASIDE = (".*", *CACHES)
 def workspace_of(task: Task) -> Archive:
     """What the policy starts with."""
     return Archive.of(task.files, dict.fromkeys(task.executable, 0o755))
+
+
+def laid_over(task: Task, files: Mapping[str, bytes]) -> Archive:
+    """What the policy starts with and, over it, these files."""
+    return workspace_of(task).overlay(Archive.of(files, modes=dict.fromkeys(task.executable, 0o755)))
 
 
 def start_digest(task: Task) -> str:

@@ -27,6 +27,12 @@ class SandboxError(Exception):
         self.stage = stage
         self.seconds = seconds
 
+    @property
+    def told(self) -> str:
+        """Stage, seconds and message in one line."""
+        took = f" after {self.seconds:.2f} s" if self.seconds is not None else ""
+        return f"{self.stage}{took}: {self}"
+
 
 class SandboxUnavailable(SandboxError):
     """No such backend works on this host; the message says what failed and how to allow it."""
