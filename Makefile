@@ -25,7 +25,7 @@ demo: $(READY)
 
 test: $(READY)
 	$(BIN)/python -m pytest -n 3 --dist loadfile -m "not alone and not live"
-	$(BIN)/python -m pytest -m alone
+	$(BIN)/python -m pytest -m alone $$(grep -rl --include='*.py' 'mark\.alone' tests)
 
 lint: $(READY)
 	$(BIN)/ruff check .
