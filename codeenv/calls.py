@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass
+from functools import cache
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
@@ -106,9 +108,13 @@ def select_tools(names: Sequence[str] | None) -> tuple[str, ...]:
 
 def definitions(names: Sequence[str]) -> list[dict[str, Any]]:
     """Each tool as `{"name", "description", "parameters"}`, the parameters a JSON schema."""
-    return [{"name": name, "description": TOOLS[name].__doc__, "parameters": _schema(TOOLS[name])} for name in names]
+    return [
+        {"name": name, "description": TOOLS[name].__doc__, "parameters": deepcopy(_schema(TOOLS[name]))}
+        for name in names
+    ]
 
 
+@cache  # pydantic takes half a millisecond for each
 def _schema(model: type[Arguments]) -> dict[str, Any]:
     schema = model.model_json_schema()
     properties = {
