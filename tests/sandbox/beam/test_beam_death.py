@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from typing import Any, cast
 
 import anyio
@@ -77,11 +78,25 @@ async def test_a_box_that_dies_idle(gateway: Gateway, provider: BeamProvider, co
 
 
 @by_end
-async def test_a_box_that_dies_under_calls(gateway: Gateway, provider: BeamProvider, code: int, says: str) -> None:
+async def test_a_box_that_dies_under_calls(
+    gateway: Gateway, provider: BeamProvider, code: int, says: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     box = await opened(provider)
+    open_process, there = box.open_process, list[str]()
+
+    @asynccontextmanager
+    async def noted(command: str) -> AsyncGenerator[Any]:
+        async with open_process(command) as live:
+            there.append(command)
+            yield live
+
+    monkeypatch.setattr(box, "open_process", noted)
     async with anyio.create_task_group() as group:
         for stage, call in STAGES.items():
             group.start_soon(lost, call(box), stage, says)
+        with anyio.fail_after(SECONDS):
+            while len(there) < 2:  # on busy cores they take their time
+                await anyio.sleep(0.02)
         await anyio.sleep(0.3)
         await gateway.kill(box.container.id, code)
     await box.close()
