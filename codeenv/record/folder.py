@@ -70,7 +70,7 @@ def append(path: Path, line: Mapping[str, Any], *, new: bool = False) -> None:
 def summaries(folder: str | Path) -> list[Summary]:
     """Every episode of a folder in order of name, those that have not ended too.
 
-    Files that are no recordings are left out, where `unreadable` names them.
+    Files that are no recordings are left out; `Listing.unreadable` names them.
 
     :raises FileNotFoundError: there is no such folder.
     """
